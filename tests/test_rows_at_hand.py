@@ -13,8 +13,9 @@ import scipy.sparse as sp
 
 from separatrix import LogisticRegression, Status, as_source
 from separatrix.objectives.linear_problem import LinearProblem
-from separatrix.solvers.at_hand import row_newton, small_newton
-from separatrix.solvers.at_hand.row_lines import RowLines
+from separatrix.solvers import registry
+from separatrix.solvers.at_hand import row_lines, row_newton, small_newton
+from separatrix.solvers.at_hand.row_lines import LINE_NEWTON
 from separatrix.solvers.at_hand.row_newton import ROW_NEWTON
 from separatrix.solvers.at_hand.rows import RowsAtHand
 from separatrix.solvers.at_hand.small_newton import SMALL_NEWTON
@@ -23,14 +24,14 @@ from separatrix.solvers.driver import run
 from separatrix.solvers.method import Method, Start
 from separatrix.solvers.registry import minimise
 
-METHODS = {"columns": SMALL_NEWTON, "rows": ROW_NEWTON, "sparse": SPARSE_NEWTON}
+METHODS = {"columns": SMALL_NEWTON, "lines": LINE_NEWTON, "rows": ROW_NEWTON, "sparse": SPARSE_NEWTON}
 SHAPES = [(40, 6), (30, 90), (25, 25)]
 
 
 @pytest.fixture(autouse=True, params=["compiled", "without numba"])
 def loops(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sums over the columns by the compiled loop, and by NumPy as before numba is there."""
-    monkeypatch.setattr(small_newton, "lines_pay", lambda n_rows, n_parameters: request.param == "compiled")
+    monkeypatch.setattr(registry, "lines_pay", lambda n_rows, n_parameters: request.param == "compiled")
 
 
 def data(n: int, d: int, seed: int = 0) -> tuple[Any, Any]:
@@ -139,19 +140,20 @@ def test_interruption_gives_a_model_with_its_proof(shape: tuple[int, int], monke
     best = LogisticRegression(tol=1e-12).fit(X, codes).fit_.certificate.objective
     calls: list[int] = []
 
-    def interrupt(kind: type, name: str) -> None:
+    def interrupt(kind: Any, name: str, call: int) -> None:
         look = getattr(kind, name)
 
         def interrupted(*arguments: Any, **more: Any) -> Any:
             calls.append(1)
-            if len(calls) == 3:
+            if len(calls) == call:
                 raise KeyboardInterrupt
             return look(*arguments, **more)
 
         monkeypatch.setattr(kind, name, interrupted)
 
-    interrupt(RowsAtHand, "losses")
-    interrupt(RowLines, "look")
+    monkeypatch.setattr(row_lines, "_AT_ONCE", 0)  # a step per call
+    interrupt(RowsAtHand, "losses", 3)
+    interrupt(row_lines, "_moved", 2)
     model = LogisticRegression().fit(X, codes)
     assert model.fit_.status is Status.INTERRUPTED
     scores = (2 * codes - 1) * model.decision_function(X)

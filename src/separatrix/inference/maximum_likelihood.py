@@ -73,12 +73,13 @@ def gather(
     [('x0', 9.0, 2.666667), ('(intercept)', 0.333333, 1.333333)]
     """
     assert source.classes is not None, "label the source first"
-    contrasts, theta = against_baseline(problem, theta)
+    refusal, two = _refusal(problem.objective.penalty, fit), not isinstance(problem.objective.loss, Softmax)
+    # The scores of two classes are contrasts already, and what is refused asks nothing of their likelihood.
+    contrasts, theta = (problem, theta) if refusal and two else against_baseline(problem, theta)
     loss, labels, (m, p) = contrasts.objective.loss, source.classes.tolist(), contrasts.shape
     baseline = labels.pop(loss.baseline or 0 if isinstance(loss, Softmax) else 0)
     names = None if source.feature_names is None else tuple(map(str, source.feature_names))
     blank = Inference(*contrasts.coefficients(theta), tuple(labels), baseline, names, problem.fit_intercept, note=note)
-    refusal = _refusal(problem.objective.penalty, fit)
     if not refusal and largest is not None and m * p > largest:
         refusal = f"A covariance matrix of {m * p} coefficients is not formed after a fit: give summary X and y again."
     if refusal:

@@ -167,9 +167,9 @@ class LinearObjective:
         """Whether the last coefficients are intercepts that nothing holds back."""
         if not self.ones:
             return False
-        last = self.penalty.of_columns(np.array([self.penalty.mean.shape[1] - 1]))
-        bounded = np.isfinite(last.low).any() or np.isfinite(last.high).any()
-        return bool(last.free.all() and not bounded)
+        penalty = self.penalty
+        bounded = np.isfinite(penalty.low[:, -1]).any() or np.isfinite(penalty.high[:, -1]).any()
+        return bool(penalty.free[:, -1].all() and not bounded)
 
     def target(self, tol: float, value: float) -> float:
         """The gap that `tol` asks for: a fraction of F, or of the user's 1 when F is smaller."""

@@ -279,6 +279,8 @@ class LinearProblem:
 def _dependence(source: Source, penalty: Penalty, fit_intercept: bool) -> Dependence | None:
     """The dependent ones among the columns that nothing holds back in any score."""
     d = source.n_features
+    if not penalty.free[:, :d].any():
+        return None
     loose = penalty.free & ~np.isfinite(penalty.low) & ~np.isfinite(penalty.high)
     which = np.flatnonzero(loose[:, :d].all(axis=0))
     return dependent_columns(source, which, fit_intercept) if 0 < len(which) <= _MOST_COLUMNS else None

@@ -40,10 +40,13 @@ class Penalty:
     def of_scikit_learn(cls, C: float, l1_ratio: float, factors: Float) -> Penalty:
         """λ = 1/C times the elastic net, times the factor of each coefficient (0 for the intercept)."""
         strength = (0.0 if np.isinf(C) else 1.0 / C) * factors
-        return replace(
-            cls.none((factors.shape[0], factors.shape[1])),
-            quadratic=(1.0 - l1_ratio) * strength,
-            absolute=l1_ratio * strength,
+        none = np.zeros_like(strength)
+        return cls(
+            (1.0 - l1_ratio) * strength,
+            l1_ratio * strength,
+            none,
+            np.full_like(none, -np.inf),
+            np.full_like(none, np.inf),
         )
 
     @property

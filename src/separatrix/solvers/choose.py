@@ -164,9 +164,9 @@ def solver_costs(n_rows: int, n_features: int, n_scores: int = 1) -> dict[str, f
 
 # What a step on rows at hand costs beside its arithmetic, in multiplications.
 _CALL = 150_000
-# What a multiplication costs in a product of large matrices on one thread, in a Gram matrix of rows and in a factor, as a
-# share of one in a pass.
-_LARGE, _ROWS_GRAM, _FACTOR = 0.5, 0.15, 0.3
+# What a multiplication costs in a product of large matrices on one thread, in a Gram matrix of rows, in a factor, and in a
+# Hessian that is summed in registers, as a share of one in a pass.
+_LARGE, _ROWS_GRAM, _FACTOR, _IN_REGISTERS = 0.5, 0.15, 0.3, 0.7
 # What a number of a dense copy of sparse rows costs, in multiplications: its memory is new.
 _DENSE_COPY = 30.0
 # Numbers up to which all rows are worth having at hand, and as a dense array; entries from which on the threads of a pass gain
@@ -206,7 +206,9 @@ def direct_costs(n_rows: int, n_features: int, entries: int | None = None, n_sco
         steps = 9.0 * (_FACTOR * n**3 / 3.0 + 3.0 * n**2 + _CALL)
         costs["row_newton"] = _ROWS_GRAM * n**2 * p / 2.0 + steps + (10.0 * n * p if entries is None else copy)
     if n * p <= _AT_HAND_DENSE:
-        costs["small_newton"] = 6.0 * (n * p**2 / 2.0 + p**3 / 3.0 + 4.0 * n * p + 40.0 * n + _CALL) + copy
+        costs["small_newton"] = (
+            6.0 * (_IN_REGISTERS * n * p**2 / 2.0 + p**3 / 3.0 + 4.0 * n * p + 40.0 * n + _CALL) + copy
+        )
     return costs
 
 

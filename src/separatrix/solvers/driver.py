@@ -72,6 +72,8 @@ def run(
         while True:
             budget = Budget(tol, problem.target(tol, state.value), max_iter - iterations)
             state = method.bound(problem, state, budget)
+            for value, gap in state.passed:
+                trace.add(objective=value, gap=gap, passes=problem.source.passes)
             trace.add(objective=state.value, gap=state.bound.gap, passes=problem.source.passes, **state.facts())
             trace.mark(state)
             if state.bound.gap <= budget.target and state.verdict is not Status.INTERRUPTED:

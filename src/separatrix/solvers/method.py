@@ -56,6 +56,8 @@ class State:
     """Whether the method estimates that the target is reached and leaves the proof to Newton's method."""
     taken: int = field(default=0, kw_only=True)
     """The iterations that the step to this point counts for, where these are not one; those before the first step."""
+    passed: tuple[tuple[float, float], ...] = field(default=(), kw_only=True)
+    """F and the bound at the points that one call of several steps has left behind, for the trace."""
     visited: tuple[Float, ...] = field(default=(), kw_only=True)
     """Points between the last one and this, of a method that was asked to keep them."""
 

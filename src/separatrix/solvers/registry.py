@@ -16,6 +16,7 @@ from separatrix.result import Status
 from separatrix.settings import one_blas_thread
 from separatrix.solvers.at_hand.prox import SMALL_PROX, offered_prox
 from separatrix.solvers.at_hand.prox_softmax import PROX_SOFTMAX, prox_softmax_offered
+from separatrix.solvers.at_hand.row_lines import LINE_NEWTON, lines_pay
 from separatrix.solvers.at_hand.row_newton import ROW_NEWTON
 from separatrix.solvers.at_hand.rows import offered
 from separatrix.solvers.at_hand.small_newton import SMALL_NEWTON
@@ -108,6 +109,8 @@ def _direct(problem: LinearProblem, asked: str) -> Method | None:
     passes = entries is None or m > 1  # what reads in passes is an alternative
     if not name or (passes and costs[name] > min(solver_costs(source.n_rows, p, m).values())):
         return None
+    if name == "small_newton" and lines_pay(source.n_rows, p):
+        return LINE_NEWTON
     return _DIRECT[name]
 
 

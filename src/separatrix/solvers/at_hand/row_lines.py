@@ -1,8 +1,8 @@
-"""What Newton's method needs of a logistic regression with few rows, in one compiled call per point.
+"""The method of small_newton.py in one compiled call for many steps: of few rows the calls between them cost most.
 
-    Σ s ℓ,   Σ s a x,   Σ s h x,   Σ s h xxᵀ            a, h as in rows.py, x with the intercept's 1
+X is read where it lies, in either order and precision. The bound is the closed form of rows.py, at the point that came out.
 
-X is read where it lies, in either order and precision.
+**Complexity** O(np² + p³) per step. **Passes over the data** one per step, two for the last.
 """
 
 from __future__ import annotations
@@ -15,12 +15,18 @@ from numpy.typing import NDArray
 
 from separatrix.data.block import Float
 from separatrix.lazy import compiled_pays_by_now
+from separatrix.objectives.linear import Evaluation
 from separatrix.objectives.linear_problem import LinearProblem
-from separatrix.solvers.at_hand.rows import RowsAtHand, SummedLosses
+from separatrix.result import Status
+from separatrix.solvers.at_hand.rows import WITHIN, RowsAtHand, SummedLosses, proof
+from separatrix.solvers.bounds import least_bound, nowhere_negative
+from separatrix.solvers.method import Budget, Method, Start, State
 
-_NOTHING, _NO_MATRIX = np.empty(0), np.empty((0, 0))
+_NOTHING = np.empty(0)
 # Seconds that a fit is about to lose without numba: per point, per row and by the size of the Hessian.
 _POINTS, _CALLS, _ROW, _PRODUCT = 5, 3e-5, 1.5e-8, 1e-11
+# Products in one call, during which no Ctrl-C is heard: about a tenth of a second.
+_AT_ONCE, _ROW_PRODUCTS = 2_000_000_000, 400
 
 
 def lines_pay(n_rows: int, n_parameters: int) -> bool:
@@ -35,37 +41,91 @@ class RowLines:
     rows: RowsAtHand
     X: NDArray[Any]
     ones: bool
-    codes: NDArray[Any]
     quadratic: Float
     held: int
+    unit: float
+    """The least F of which the gap is a share."""
 
     @classmethod
     def of(cls, problem: LinearProblem) -> RowLines:
-        rows = RowsAtHand.of(problem)
+        rows, objective = RowsAtHand.of(problem), problem.objective
         X, ones = rows.block.plain_rows(any_order=True) or (rows.block.dense(), False)
-        return cls(rows, X, ones, rows.block.codes, problem.objective.penalty.quadratic[0], len(problem.scale))
+        return cls(rows, X, ones, objective.penalty.quadratic[0], len(problem.scale), objective.unit)
 
-    def size(self) -> float:
-        """At least Σ_ij s x_ij²/q_j."""
-        metric = np.zeros(len(self.quadratic))
-        metric[: self.held] = 1.0 / self.quadratic[: self.held]
-        return self.rows.total * self._looked(np.zeros(len(metric)), metric, np.zeros(len(metric)))[3]
+    def steps(self, most: int) -> int:
+        """How many steps a call takes of those that are left."""
+        n, p = len(self.X), len(self.quadratic)
+        return max(0, min(most, 1 + _AT_ONCE // (n * (p**2 + _ROW_PRODUCTS) + p**3)))
 
-    def look(self, theta: Float, curved: bool) -> tuple[SummedLosses, Float, Float, Float | None]:
-        """The sums of the losses at θ; (p,) Σ s a x and Σ s h x; and (p, p) Σ s h xxᵀ where it is asked for."""
-        gradient, border, p = np.zeros(len(theta)), np.zeros(len(theta)), len(theta)
-        hessian = np.zeros((side := -(-p // 4) * 4, side)) if curved else _NO_MATRIX
-        value, residual, steepest, _, bend = self._looked(theta, _NOTHING, gradient, hessian, border)
-        slope = float(gradient[-1]) if self.held < p else np.nan  # it belongs to the intercept
-        sums = SummedLosses(value, residual, steepest, slope, bend)
-        return sums, gradient, border, hessian[:p, :p] if curved else None
 
-    def _looked(
-        self, theta: Float, metric: Float, gradient: Float, hessian: Float = _NO_MATRIX, border: Float = _NOTHING
-    ) -> Any:
-        from separatrix.kernels.lines.logistic_lines import logistic_lines
+@dataclass(frozen=True)
+class LineState(State):
+    """What there is to compute with, and at least Σ_ij s x_ij²/q_j."""
 
-        weights, offset = (_NOTHING if one is None else one for one in (self.rows.weights, self.rows.offset))
-        return logistic_lines(
-            self.X, self.ones, self.codes, weights, offset, theta, metric, gradient, hessian, _NOTHING, border
-        )
+    lines: RowLines
+    size: float
+
+
+def _moved(
+    problem: LinearProblem, lines: RowLines, theta: Float, size: float, budget: Budget, known: bool
+) -> LineState:
+    """Where the next steps lead from θ, which is changed; the trace has θ itself already where it is `known`."""
+    from separatrix.kernels.lines.newton_lines import newton_lines
+
+    rows, p = lines.rows, len(theta)
+    weights, offset = (_NOTHING if one is None else one for one in (rows.weights, rows.offset))
+    gradient, border, trail = np.empty(p), np.empty(p), np.empty((1 + lines.steps(budget.left), 2))
+    value, sums, size, taken, passes, stuck = newton_lines(
+        lines.X,
+        lines.ones,
+        rows.block.codes,
+        weights,
+        offset,
+        rows.total,
+        lines.quadratic,
+        lines.held,
+        size,
+        WITHIN * budget.tol,
+        lines.unit,
+        theta,
+        gradient,
+        border,
+        trail,
+    )
+    for _ in range(passes):
+        problem.source.count_pass()
+    problem.source.check_finite(np.asarray(value), gradient)
+    loss, residual, steepest, _, bend = sums
+    slope = float(gradient[lines.held]) if lines.held < p else np.nan  # it belongs to the intercept
+    evaluation = Evaluation(value, loss, gradient[None, :], residual, rows.total, steepest=steepest)
+    at, held = SummedLosses(loss, residual, steepest, slope, bend), lines.held
+    beside = border[:held] if held < p else None
+    with np.errstate(over="ignore"):
+        gap = proof(rows, at, value, gradient[:held], beside, lines.quadratic[:held], size)
+    bound, verdict = least_bound(nowhere_negative(value), gap), Status.UNPROVEN if stuck else None
+    passed = tuple((value, gap) for value, gap in trail[int(known) : taken].tolist())
+    return LineState(
+        theta[None, :],
+        evaluation,
+        lines,
+        size,
+        bound=bound,
+        taken=taken,
+        verdict=verdict,
+        passed=passed,
+    )
+
+
+def _init(problem: LinearProblem, start: Start, budget: Budget) -> LineState:
+    return _moved(problem, RowLines.of(problem), start.theta[0].copy(), np.nan, budget, known=False)
+
+
+def _step(problem: LinearProblem, state: LineState, budget: Budget) -> LineState:
+    return _moved(problem, state.lines, state.theta[0].copy(), state.size, budget, known=True)
+
+
+def _bound(problem: LinearProblem, state: LineState, budget: Budget) -> LineState:
+    return state  # every point comes with its own
+
+
+LINE_NEWTON = Method("newton", frozenset({"gradient", "hessian", "smooth", "held"}), _init, _step, _bound)

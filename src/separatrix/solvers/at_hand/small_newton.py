@@ -24,9 +24,8 @@ from separatrix.objectives.linear import Evaluation
 from separatrix.objectives.linear_problem import LinearProblem
 from separatrix.objectives.rounding import EPS
 from separatrix.result import Status
-from separatrix.solvers.at_hand.row_lines import RowLines, lines_pay
-from separatrix.solvers.at_hand.rows import Losses, RowsAtHand, SummedLosses, proof
-from separatrix.solvers.bounds import Bound, least_bound
+from separatrix.solvers.at_hand.rows import Losses, RowsAtHand, proof
+from separatrix.solvers.bounds import least_bound, nowhere_negative
 from separatrix.solvers.method import Budget, Method, Start, State
 
 _HALVINGS = 40
@@ -69,12 +68,12 @@ class _Columns:
         squares = np.einsum("ij,ij->i", scaled, self.transposed)[: self.held]
         return float((squares / self.quadratic[: self.held]).sum())
 
-    def look(self, theta: Float, curved: bool) -> tuple[Losses, Float, Float, None]:
+    def look(self, theta: Float) -> tuple[Losses, Float, Float]:
         """The losses at θ; (p,) Σ s a x and Σ s h x."""
         scores = theta @ self.transposed
         at = self.rows.losses(scores if self.rows.offset is None else scores + self.rows.offset)
         gradient, border = np.stack([at.slopes, at.bends]) @ self.transposed.T
-        return at, gradient, border, None
+        return at, gradient, border
 
     def hessian(self, bends: Float) -> Float:
         """Σ s h xxᵀ."""
@@ -88,12 +87,8 @@ class _Columns:
 class SmallState(State):
     """The derivatives at the point, and the last factor of a Hessian."""
 
-    columns: _Columns | RowLines
-    at: Losses | SummedLosses
-    border: Float
-    """(p,) Σ s h x."""
-    hessian: Float | None
-    """Σ s h xxᵀ, where it was summed with the rest."""
+    columns: _Columns
+    at: Losses
     size: float
     """At least Σ_ij s x_ij²/q_j."""
     factor: Any = None
@@ -101,54 +96,42 @@ class SmallState(State):
 
 def _state(
     problem: LinearProblem,
-    columns: _Columns | RowLines,
+    columns: _Columns,
     theta: Float,
     size: float,
     factor: Any = None,
-    *,
-    curved: bool = True,
 ) -> SmallState:
     problem.source.count_pass()
     with np.errstate(invalid="ignore", over="ignore"):  # found below, and reported by column
-        at, slopes, border, hessian = columns.look(theta, curved)
+        at, slopes, border = columns.look(theta)
         pull = columns.quadratic * theta
         gradient = slopes + pull
         value = at.value + 0.5 * float(pull @ theta)
     problem.source.check_finite(np.asarray(value), gradient)
     evaluation = Evaluation(value, at.value, gradient[None, :], at.residual, columns.rows.total, steepest=at.steepest)
-    return SmallState(theta[None, :], evaluation, columns, at, border, hessian, size, factor)
+    held = columns.held
+    beside = border[:held] if held < len(gradient) else None
+    with np.errstate(over="ignore"):
+        gap = proof(columns.rows, at, value, gradient[:held], beside, columns.quadratic[:held], size)
+    bound = least_bound(nowhere_negative(value), gap)
+    return SmallState(theta[None, :], evaluation, columns, at, size, factor, bound=bound)
 
 
 def _init(problem: LinearProblem, start: Start, budget: Budget) -> SmallState:
-    n_rows = problem.source.n_rows
-    assert n_rows is not None, "the rows are at hand"
-    columns = (RowLines if lines_pay(n_rows, problem.shape[1]) else _Columns).of(problem)
+    columns = _Columns.of(problem)
     with np.errstate(invalid="ignore", over="ignore"):
         size = columns.size()
     return _state(problem, columns, start.theta[0].copy(), size)
 
 
 def _bound(problem: LinearProblem, state: SmallState, budget: Budget) -> SmallState:
-    return replace(state, bound=least_bound(state.trivial, _gap(state)))
-
-
-def _gap(state: SmallState) -> Bound:
-    columns, gradient = state.columns, state.evaluation.gradient[0]
-    held = columns.held
-    border = state.border[:held] if held < len(gradient) else None
-    with np.errstate(over="ignore"):
-        return proof(columns.rows, state.at, state.value, gradient[:held], border, columns.quadratic[:held], state.size)
+    return state  # every point comes with its own
 
 
 def _factor(state: SmallState) -> Float | None:
     """Cholesky's factor of the Hessian at the point; ``None`` where rounding leaves none."""
-    columns, hessian = state.columns, state.hessian
-    if isinstance(columns, RowLines):
-        hessian = columns.look(state.theta[0], curved=True)[3] if hessian is None else hessian.copy()
-    else:
-        assert isinstance(state.at, Losses), "the rows were kept"
-        hessian = columns.hessian(state.at.bends)
-    assert hessian is not None
+    columns = state.columns
+    hessian = columns.hessian(state.at.bends)
     hessian[np.diag_indices(len(hessian))] += columns.quadratic
     factor, failed = lapack.dpotrf(hessian.T, lower=1, clean=0, overwrite_a=1)
     return None if failed else factor
@@ -157,9 +140,8 @@ def _factor(state: SmallState) -> Float | None:
 def _single_factor(state: SmallState) -> NDArray[np.float32] | None:
     """The same in single precision; ``None`` also where it would have too few digits for a step."""
     columns, at = state.columns, state.at
-    if not isinstance(columns, _Columns) or columns.single is None:
+    if columns.single is None:
         return None
-    assert isinstance(at, Losses), "the rows were kept"
     with np.errstate(invalid="ignore", over="ignore"):
         scaled = columns.single * np.sqrt(at.bends).astype(np.float32)
         hessian = scaled @ scaled.T
@@ -189,7 +171,7 @@ def _step(problem: LinearProblem, state: SmallState, budget: Budget) -> SmallSta
         moved = _state(problem, columns, state.theta[0] + t * step, state.size, factor)
         if moved.value <= state.value + 1e-4 * t * promise + 4.0 * EPS * abs(state.value):
             if (
-                moved.value >= state.value and not _gap(moved).gap < 0.5 * _gap(state).gap
+                moved.value >= state.value and not moved.bound.gap < 0.5 * state.bound.gap
             ):  # rounding is all that is left
                 break
             return moved
@@ -199,9 +181,9 @@ def _step(problem: LinearProblem, state: SmallState, budget: Budget) -> SmallSta
     return replace(state, verdict=Status.UNPROVEN)
 
 
-def _exact(columns: _Columns | RowLines) -> _Columns | RowLines:
+def _exact(columns: _Columns) -> _Columns:
     """The same without a copy in single precision."""
-    return replace(columns, single=None) if isinstance(columns, _Columns) else columns
+    return replace(columns, single=None)
 
 
 def _polish(problem: LinearProblem, state: SmallState, budget: Budget) -> SmallState:
@@ -215,8 +197,7 @@ def _polish(problem: LinearProblem, state: SmallState, budget: Budget) -> SmallS
         return state
     gradient = state.evaluation.gradient[0]
     step = -_solved(factor, gradient)
-    point = _state(problem, state.columns, state.theta[0] + step, state.size, factor, curved=False)
-    moved = _bound(problem, point, budget)
+    moved = _state(problem, state.columns, state.theta[0] + step, state.size, factor)
     if not asked:
         return moved if moved.bound.gap < state.bound.gap else state
     # The bound may be all rounding already, while the gradient still falls.

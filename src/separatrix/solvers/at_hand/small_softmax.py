@@ -44,6 +44,8 @@ _ENTRIES = 1 << 17
 _IN_SINGLE, _FIRM = 96, 1e4
 # Up to so many columns a compiled loop along them is faster than products of matrices.
 _FEW_COLUMNS, _FEW_COEFFICIENTS = 64, 256
+# Up to so many coefficients the Hessian is summed with the gradient: the last one, which no step needs, costs less than looks.
+_AT_ONCE = 96
 _NOTHING, _NO_MATRIX = np.empty(0), np.empty((0, 0))
 
 
@@ -91,6 +93,8 @@ class SoftmaxState(State):
     table: SoftmaxTable
     posteriors: Float
     factor: Any = None
+    hessian: Float | None = None
+    """(Kp, Kp) Σ s ∇²ℓ, where it was summed with the rest."""
 
     @cached_property
     def gap(self) -> Bound:
@@ -102,6 +106,18 @@ class SoftmaxState(State):
             with np.errstate(over="ignore"):  # columns of extreme size: no bound
                 gap = 0.5 * float((np.square(np.abs(left) + error) / quadratic).sum())
             return Bound(gap + ROUNDING * abs(self.value), method="strong convexity of the penalty")
+        if self.hessian is not None:
+            K, p = self.theta.shape
+            beside = self.hessian.reshape(K, p, K, p)[..., held]  # the columns of the intercepts
+            # A block on the diagonal is a sum of others, so that an entry has two roundings.
+            return shift_gap(
+                quadratic,
+                squares,
+                self.evaluation,
+                beside[:, held],
+                lambda shift: beside[:, :held] @ shift,
+                2.0 * ROUNDING,
+            )
         posteriors = self.posteriors
         weighed = table.weighed(posteriors)
         curvature = np.diag(weighed.sum(axis=1)) - weighed @ posteriors.T
@@ -162,23 +178,28 @@ def _looked_along(
     return loss, gradient, residual, steepest, posteriors
 
 
-def softmax_state(problem: LinearProblem, table: SoftmaxTable, theta: Float, factor: Any = None) -> SoftmaxState:
-    """The smooth part of F and its gradient at θ. One pass."""
+def softmax_state(
+    problem: LinearProblem, table: SoftmaxTable, theta: Float, factor: Any = None, *, curved: bool = False
+) -> SoftmaxState:
+    """The smooth part of F and its gradient at θ, with the Hessian if that is `curved` and cheap. One pass."""
     problem.source.count_pass()
+    K, p = theta.shape
+    products = _room(K * p) if curved and table.codes is not None and K * p <= _AT_ONCE else None
     with np.errstate(invalid="ignore", over="ignore"):  # found below, and reported by column
         if table.codes is None:
             loss, slopes, residual, steepest, posteriors = _looked(table, theta)
         else:
-            loss, slopes, residual, steepest, posteriors = _looked_along(table, theta)
+            loss, slopes, residual, steepest, posteriors = _looked_along(table, theta, products)
         pull = table.quadratic * theta
         gradient, value = slopes + pull, loss + 0.5 * float(np.vdot(pull, theta))
     problem.source.check_finite(np.asarray(value), gradient)
     evaluation = Evaluation(value, loss, gradient, residual, table.total, steepest=steepest)
-    return SoftmaxState(theta, evaluation, table, posteriors, factor)
+    hessian = None if products is None else _assembled(products, K, p)
+    return SoftmaxState(theta, evaluation, table, posteriors, factor, hessian)
 
 
 def _init(problem: LinearProblem, start: Start, budget: Budget) -> SoftmaxState:
-    return softmax_state(problem, SoftmaxTable.of(problem), start.theta.copy())
+    return softmax_state(problem, SoftmaxTable.of(problem), start.theta.copy(), curved=True)
 
 
 def _bound(problem: LinearProblem, state: SoftmaxState, budget: Budget) -> SoftmaxState:
@@ -188,8 +209,18 @@ def _bound(problem: LinearProblem, state: SoftmaxState, budget: Budget) -> Softm
 def _hessian_along(table: SoftmaxTable, theta: Float) -> Float:
     """Σ s ∇²ℓ, half of it summed in registers."""
     K, p = theta.shape
-    products = np.zeros((side := -(-K * p // 4) * 4, side))
+    products = _room(K * p)
     _looked_along(table, theta, products)
+    return _assembled(products, K, p)
+
+
+def _room(size: int) -> Float:
+    """Zeros for the sums of the compiled loop, whose side is filled up to a multiple of four."""
+    return np.zeros((side := -(-size // 4) * 4, side))
+
+
+def _assembled(products: Float, K: int, p: int) -> Float:
+    """Σ s ∇²ℓ from them."""
     blocks = blocks_of_products(products[: K * p, : K * p], K)
     return np.ascontiguousarray(blocks.transpose(0, 2, 1, 3)).reshape(K * p, K * p)
 
@@ -226,7 +257,10 @@ def _factor(state: SoftmaxState, single: bool = False) -> Any:
     """
     table, (K, p) = state.table, state.theta.shape
     few = table.codes is not None and K * p <= _FEW_COEFFICIENTS
-    hessian = _hessian_along(table, state.theta) if few else _hessian(state, np.float32 if single else np.float64)
+    if state.hessian is not None:
+        hessian = state.hessian.copy()
+    else:
+        hessian = _hessian_along(table, state.theta) if few else _hessian(state, np.float32 if single else np.float64)
     diagonal = hessian.reshape(-1)[:: K * p + 1]
     if single and not (diagonal.reshape(K, p) <= _FIRM * table.quadratic)[:, : table.held].all():
         return None
@@ -260,7 +294,7 @@ def _stepped(problem: LinearProblem, state: SoftmaxState, single: bool) -> Softm
     step = -_solved(factor, gradient)
     promise, t = float(np.vdot(gradient, step)), 1.0
     for _ in range(_HALVINGS):
-        moved = softmax_state(problem, state.table, state.theta + t * step, factor)
+        moved = softmax_state(problem, state.table, state.theta + t * step, factor, curved=True)
         if moved.value <= state.value + 1e-4 * t * promise + 4.0 * EPS * abs(state.value):
             if moved.value >= state.value and not moved.gap.gap < 0.5 * state.gap.gap:  # rounding is all that is left
                 break
