@@ -15,8 +15,8 @@ from separatrix import SVC, RBFKernel, Status, config
 from separatrix.dual import machine, small_machines
 from separatrix.dual.plain import plain_machines
 from separatrix.dual.points import Points
-from separatrix.kernels.support_vectors.smo import smo
-from separatrix.models.svm import kernel_problem
+from separatrix.kernels.support_vectors.smo import neighbours, smo
+from separatrix.models.svm import kernel_problem, svc
 
 
 def groups(n: int, d: int, classes: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -93,17 +93,64 @@ def test_sparse_rows_and_given_values_give_the_same_machines(kernel):
     np.testing.assert_allclose(dense.decision_function(X), theirs.decision_function(X), atol=1e-4)
 
 
-def test_rows_are_copied_only_when_needed():
+@pytest.mark.parametrize(
+    "rows", [np.arange(5, 65), np.r_[3:20, 30:73], np.r_[40:70, 0:30], np.arange(0, 79)[::-1][:60]]
+)
+def test_rows_are_copied_only_when_needed(rows):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((80, 3))
     K, y = np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2)), np.where(X[:, 0] > 0, 1.0, -1.0)
-    rows, known = np.arange(5, 65), np.zeros(60, dtype=np.bool_)
+    known, cut = np.zeros(60, dtype=np.bool_), neighbours(rows)
+    breaks = np.flatnonzero(np.diff(rows) != 1) + 1
+    assert cut == (60 if not len(breaks) else breaks[0] if len(breaks) == 1 else -1)
     v, beta = y[rows].copy(), np.zeros(60)
-    high, low = np.where(v > 0, 1.0, 0.0), np.where(v > 0, 0.0, -1.0)
-    steps, left = smo(K, rows, np.full((60, 60), np.nan), known, v, beta, low, high, 1e-6, 10_000)
+    high, low, values = np.where(v > 0, 1.0, 0.0), np.where(v > 0, 0.0, -1.0), np.full((60, 60), np.nan)
+    steps, left = smo(K, rows, values, known, cut, v, beta, low, high, 1e-6, 10_000)
     assert 0 < steps < 10_000 and left <= 1e-6 and abs(beta.sum()) < 1e-12
     np.testing.assert_allclose(v, y[rows] - K[np.ix_(rows, rows)] @ beta, atol=1e-12)
-    assert known[beta != 0].all()
+    assert known[beta != 0].all() and not known.all()
+    np.testing.assert_array_equal(values[known], K[np.ix_(rows[known], rows)])
+    assert np.isnan(values[~known]).all()
+
+
+@pytest.mark.parametrize("form", ["C", "F", "float32", "sparse"])
+@pytest.mark.parametrize("classes", [3, 7])
+def test_rows_are_put_side_by_side_by_class_where_nobody_sees_it(form, classes):
+    rng = np.random.default_rng(classes)
+    X, y = groups(40 + svc._APART, 5, classes)
+    order, weight = rng.permutation(len(X)), rng.integers(0, 3, len(X)).astype(float)
+    X, y = np.round(X[order], 2).astype(np.float32), y[order]
+    given = {"C": X.astype(float), "F": np.asfortranarray(X.astype(float)), "float32": X, "sparse": sp.csr_array(X)}[
+        form
+    ]
+    before, model = given.copy(), SVC(gamma=0.2, C=3.0)
+    model.fit(given, y, sample_weight=weight)
+    same = given != before
+    assert not (same.nnz if form == "sparse" else same.any())
+    again = SVC(gamma=0.2, C=3.0).fit(
+        np.repeat(X.astype(float), weight.astype(int), axis=0), np.repeat(y, weight.astype(int))
+    )
+    theirs = LIBSVM(gamma=0.2, C=3.0, tol=1e-8, decision_function_shape="ovo").fit(
+        X.astype(float), y, sample_weight=weight
+    )
+    scores = (
+        SVC(gamma=0.2, C=3.0, tol=1e-8, decision_function_shape="ovo").fit(given, y, weight).decision_function(given)
+    )
+    np.testing.assert_allclose(scores, theirs.decision_function(X.astype(float)), atol=1e-4)
+    np.testing.assert_allclose(again.decision_function(X.astype(float)), model.decision_function(given), atol=5e-3)
+    assert (np.diff(y[model.support_]) >= 0).all() and (weight[model.support_] > 0).all()
+    stored = model.support_vectors_.toarray() if form == "sparse" else model.support_vectors_
+    np.testing.assert_array_equal(stored, X[model.support_])
+    for fitted in model.machines_:
+        wanted = np.flatnonzero(np.isin(y, [fitted.negative, fitted.positive]) & (weight > 0))
+        np.testing.assert_array_equal(fitted.rows, wanted)
+        np.testing.assert_array_equal(fitted.signs, np.where(y[wanted] == fitted.positive, 1.0, -1.0))
+        np.testing.assert_allclose(fitted.bound, 3.0 * weight[wanted])
+        K = np.exp(-0.2 * np.square(X[wanted][:, None].astype(float) - X[wanted]).sum(axis=2))
+        np.testing.assert_allclose(fitted.decision, K @ fitted.beta + fitted.intercept, atol=1e-9)
+        primal = 0.5 * fitted.beta @ K @ fitted.beta + fitted.bound @ fitted.slacks
+        dual = fitted.alpha.sum() - 0.5 * fitted.beta @ K @ fitted.beta
+        assert fitted.certificate.gap >= primal - dual - 1e-12 * primal and fitted.certificate.gap < 1e-2 * primal
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from separatrix.kernels import compiled
-from separatrix.kernels.support_vectors.smo import need, smo
+from separatrix.kernels.support_vectors.smo import need, neighbours, smo
 from separatrix.kernels.support_vectors.soft_margin import margin_intercept, soft_gap
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -87,7 +87,9 @@ def _substituted(factor: Any, right: Any) -> Any:
 
 
 @compiled(error_model="numpy")
-def free_steps(K: Any, rows: Any, values: Any, known: Any, v: Any, beta: Any, low: Any, high: Any, limit: Any) -> Any:
+def free_steps(
+    K: Any, rows: Any, values: Any, known: Any, cut: Any, v: Any, beta: Any, low: Any, high: Any, limit: Any
+) -> Any:
     """Newton's steps on the free rows, at most `limit`, each as far as the first bound; how many. Changes `v` and `beta`."""
     q = len(v)
     free = np.empty(q, np.intp)
@@ -107,14 +109,14 @@ def free_steps(K: Any, rows: Any, values: Any, known: Any, v: Any, beta: Any, lo
         for a in range(shortest, f - 1):
             free[a] = free[a + 1]
         free[f - 1] = last
-        need(last, K, rows, values, known)
+        need(last, K, rows, values, known, cut)
         corner, away = values[last], np.empty(f - 1)
         for a in range(f - 1):
             away[a] = corner[free[a]]
         matrix, right = np.empty((f - 1, f - 1)), np.empty(f - 1)
         for a in range(f - 1):
             i = free[a]
-            need(i, K, rows, values, known)
+            need(i, K, rows, values, known, cut)
             row, out = values[i], matrix[a]
             shift = corner[last] - away[a]
             for b in range(f - 1):
@@ -161,6 +163,7 @@ def _solve(
     rows: Any,
     values: Any,
     known: Any,
+    cut: Any,
     signs: Any,
     low: Any,
     high: Any,
@@ -176,17 +179,17 @@ def _solve(
     best, before, steps, support, goal = np.inf, np.inf, 0, 0, 0.5 * tol
     most = min(_STEPS_A_ROW * q, max(q, int(_PAIRS_WORK / q)))
     if goal < _EARLY:
-        steps, _ = smo(K, rows, values, known, v, point, low, high, _EARLY, min(most, limit))
+        steps, _ = smo(K, rows, values, known, cut, v, point, low, high, _EARLY, min(most, limit))
         free = 0
         for t in range(q):
             free += low[t] < point[t] < high[t]
         if polished and float(free) ** 3 <= float(steps) * q:
-            steps += free_steps(K, rows, values, known, v, point, low, high, limit - steps)
+            steps += free_steps(K, rows, values, known, cut, v, point, low, high, limit - steps)
     for turn in range(_ALL_TURNS):
-        taken, left = smo(K, rows, values, known, v, point, low, high, goal, min(most, limit - steps))
+        taken, left = smo(K, rows, values, known, cut, v, point, low, high, goal, min(most, limit - steps))
         steps += taken
         if polished or left > goal:
-            steps += free_steps(K, rows, values, known, v, point, low, high, limit - steps)
+            steps += free_steps(K, rows, values, known, cut, v, point, low, high, limit - steps)
         for j in range(q):
             room = 4.0 * _EPS * (high[j] - low[j])  # rounding alone keeps such a variable from its bound
             if point[j] != low[j] and point[j] - low[j] <= room:
@@ -194,7 +197,7 @@ def _solve(
             elif point[j] != high[j] and high[j] - point[j] <= room:
                 point[j] = high[j]
             if point[j] != 0.0:
-                need(j, K, rows, values, known)
+                need(j, K, rows, values, known, cut)
         used = _scores(values, point, fresh, part)
         largest = 0.0
         for t in range(q):
@@ -259,7 +262,7 @@ def solve_machines(
             else:
                 low[t] = -price[t]
         b, f, e = beta[a:z], scores[a:z], errors[a:z]
-        steps, violation, support = _solve(K, here, values, known, y, low, high, b, f, size, rule)
+        steps, violation, support = _solve(K, here, values, known, neighbours(here), y, low, high, b, f, size, rule)
         weight, largest = 0.0, 0.0
         for t in range(q):
             weight += size[here[t]] * abs(b[t])
