@@ -299,9 +299,7 @@ class _Search:
         K, before = self.matrix.square(every), np.inf
         local = (K, every, K, np.ones(len(every), dtype=np.bool_), -1)
         beta, v = self.beta.copy(), self.signs - self.scores
-        # No violation is known to more digits than the sums it is made of.
-        least = 16.0 * _EPS * max(1.0, float((np.abs(K) @ np.abs(beta)).max(initial=0.0)))
-        best = self._violation(v, beta)
+        least, best = self._least_violation(), self._violation(v, beta)
         for _ in range(_POLISHES):
             if np.count_nonzero((beta > self.low) & (beta < self.high)) > _POLISHED:
                 break
