@@ -12,9 +12,10 @@ from test_svm_convergence import noisy, quiet
 
 import separatrix
 from separatrix import SVC, RBFKernel, Status, config
-from separatrix.dual import machine, small_machines
+from separatrix.dual import interior, kernel_matrix, machine, small_machines
 from separatrix.dual.plain import plain_machines
 from separatrix.dual.points import Points
+from separatrix.kernels.support_vectors.machines import free_steps
 from separatrix.kernels.support_vectors.smo import neighbours, smo
 from separatrix.models.svm import kernel_problem, svc
 
@@ -282,3 +283,61 @@ def test_values_are_shared_where_products_cost_more_than_room(n, columns, classe
     points = Points(np.zeros((n, columns)))
     found = kernel_problem.share_values(RBFKernel(1.0), points, 2e8, np.arange(n) % classes, scheme)
     assert found is shared
+
+
+@pytest.mark.parametrize(
+    "which", [np.arange(90), np.arange(90)[::-1], np.r_[0, 0, 5:80], np.r_[7, 3, 60], np.arange(0)]
+)
+def test_values_of_some_rows_among_themselves(which):
+    X = np.random.default_rng(1).standard_normal((90, 3))
+    matrix = kernel_matrix.KernelMatrix(RBFKernel(0.4), Points(X), 1e9, False)
+    np.testing.assert_array_equal(matrix.square(which), matrix.values[np.ix_(which, which)])
+    np.testing.assert_array_equal(matrix.restricted(which).values, matrix.values[np.ix_(which, which)])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
+@pytest.mark.parametrize("shape", [(30, 5000), (3000, 4), (1, 1)])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_weights_of_the_columns_are_found_a_few_columns_at_a_time(monkeypatch, dtype, shape, order):
+    monkeypatch.setattr(kernel_problem, "_ENTRIES", 1 << 12)
+    rng = np.random.default_rng(2)
+    vectors = np.asarray(rng.integers(-9, 9, shape) + 1000, dtype=dtype, order=order)
+    beta, centre = rng.standard_normal((shape[0], 3)), vectors.mean(axis=0, dtype=np.float64)
+    exact = beta.T @ (vectors.astype(float) - centre)
+    np.testing.assert_allclose(kernel_problem._combined(beta, vectors, centre), exact, rtol=1e-12, atol=1e-10)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-8, 1.0, 1e8, 1e200])
+def test_the_longest_step_of_interior_points_keeps_all_positive(scale):
+    rng = np.random.default_rng(3)
+    for _ in range(50):
+        pairs = [(scale * rng.random(20) ** 9 + 1e-300, scale * rng.standard_normal(20)) for _ in range(3)]
+        length = interior._longest(pairs, 0.99)
+        assert 0.0 <= length <= 1.0 and all((value + length * change > 0.0).all() for value, change in pairs)
+        rooms = [(value[change < 0] / -change[change < 0]).min(initial=np.inf) for value, change in pairs]
+        assert length == pytest.approx(min(1.0, 0.99 * min(rooms)), rel=1e-12)
+    assert interior._longest([(np.ones(3), np.ones(3))]) == 1.0
+
+
+def test_a_factor_serves_while_the_same_rows_are_free():
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((40, 6))
+    K = np.exp(-0.3 * np.square(X[:, None] - X).sum(axis=2))
+    y, every, known = np.where(X[:, 0] > 0, 1.0, -1.0), np.arange(40), np.ones(40, dtype=np.bool_)
+    low, high, held, factor = np.full(40, -1e3), np.full(40, 1e3), np.empty(40, np.intp), np.empty((0, 0)).T
+    for turn, closed in enumerate([(), (), (3, 5), (3, 5), (3, 6), ()]):
+        beta = rng.standard_normal(40) * 1e-2
+        beta -= beta.mean()
+        bounds = low.copy(), high.copy()
+        for bound in bounds:
+            bound[list(closed)] = beta[list(closed)]  # these cannot move
+        v, before, total = y - K @ beta, factor, beta.sum()
+        rows = (K, every, K, known, 40)
+        taken, factor = free_steps(*rows, v, beta, *bounds, 100, held, factor)
+        assert taken >= 1 and beta.sum() == pytest.approx(total, abs=1e-9)
+        free = np.setdiff1d(every, closed)
+        np.testing.assert_allclose(v, y - K @ beta, atol=1e-8)
+        np.testing.assert_allclose(v[free], v[free].mean(), atol=1e-6)
+        assert sorted(held[: len(free)]) == free.tolist()
+        if turn in (1, 3):
+            np.testing.assert_array_equal(before, factor)
