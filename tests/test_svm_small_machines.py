@@ -13,6 +13,7 @@ from test_svm_convergence import noisy, quiet
 import separatrix
 from separatrix import SVC, RBFKernel, Status, config
 from separatrix.dual import interior, kernel_matrix, machine, small_machines
+from separatrix.dual.kernels import CentredLinear, PolynomialKernel, SigmoidKernel
 from separatrix.dual.plain import plain_machines
 from separatrix.dual.points import Points
 from separatrix.kernels.support_vectors.machines import free_steps
@@ -341,3 +342,17 @@ def test_a_factor_serves_while_the_same_rows_are_free():
         assert sorted(held[: len(free)]) == free.tolist()
         if turn in (1, 3):
             np.testing.assert_array_equal(before, factor)
+
+
+@pytest.mark.parametrize("kernel", [RBFKernel(0.3), PolynomialKernel(3, 0.2, 1.0), SigmoidKernel(0.1), CentredLinear()])
+@pytest.mark.parametrize("rows", [40, 700])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_the_matrix_of_all_rows_has_the_kernels_values(kernel, rows, order):
+    X = np.asarray(np.random.default_rng(5).standard_normal((rows, 30)) + 100.0, order=order)
+    before, points = X.copy(), Points(X)
+    left = kernel.left(points, np.float64)
+    np.testing.assert_array_equal(kernel.opposite(left), kernel.right(points, np.float64))
+    values = kernel_matrix.KernelMatrix(kernel, points, 1e9, False).values
+    np.testing.assert_allclose(values, kernel.between(points, points), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(values, values.T, rtol=1e-10, atol=1e-14)
+    np.testing.assert_array_equal(X, before)

@@ -325,7 +325,7 @@ class KernelMatrix:
         if left is None and not (self.points.sparse and self._kernel.single):
             self._fill(values, np.arange(n), np.arange(n))
             return values
-        right = None if left is None else self._kernel.right(self.points, np.float64)
+        right = None if left is None else self._kernel.opposite(left)
 
         alone = float(n) * (self.points.X.nnz if self.points.sparse else self.points.X.size) < _ALONE
         height = _STRIPE[1] if alone else min(max(n // _STRIPES, _STRIPE[0]), _STRIPE[1])

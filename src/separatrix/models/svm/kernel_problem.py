@@ -148,8 +148,8 @@ class KernelProblem:
         """Solve the machines that are small enough to be solved whole, as far as they come."""
         splits, n = duals.splits, len(self.codes)
         most = int(np.diff(splits.starts).max())
-        large = most > WHOLE or not kept_whole(self.kernel, self.points.take(slice(0, most)), self.memory)
-        if large or np.isinf(self.bound).any():
+        some = self.points if most == n else self.points.take(slice(0, most))
+        if most > WHOLE or not kept_whole(self.kernel, some, self.memory) or np.isinf(self.bound).any():
             return
         settings: dict[str, Any] = {"tol": self.tol, "max_steps": self.max_steps}
         done = np.zeros(len(splits), dtype=np.bool_)

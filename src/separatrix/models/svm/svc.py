@@ -308,13 +308,17 @@ class SVC(MachineBoundaries):
     def _unpack(self, problem: KernelProblem, rows: NDArray[np.intp], duals: KernelDuals) -> None:
         """Keep the coefficients; the proofs become those of what is kept."""
         splits, given = duals.splits, np.flatnonzero(duals.beta)
-        place, counts = np.zeros(len(rows), dtype=np.intp), np.zeros(len(rows), dtype=np.bool_)
-        counts[splits.rows[given]] = True
-        used = np.flatnonzero(counts)
-        used = used[np.argsort(problem.codes[used], kind="stable")]
-        place[used] = np.arange(len(used))
-        codes, self._coefficients = problem.codes[used], np.zeros((len(used), len(splits)))
-        self._coefficients[place[splits.rows[given]], splits.machine()[given]] = duals.beta[given]
+        if len(splits) == 1:  # of all rows in their order
+            used = given[np.argsort(problem.codes[given], kind="stable")]
+            codes, self._coefficients = problem.codes[used], duals.beta[used][:, None]
+        else:
+            place, counts = np.zeros(len(rows), dtype=np.intp), np.zeros(len(rows), dtype=np.bool_)
+            counts[splits.rows[given]] = True
+            used = np.flatnonzero(counts)
+            used = used[np.argsort(problem.codes[used], kind="stable")]
+            place[used] = np.arange(len(used))
+            codes, self._coefficients = problem.codes[used], np.zeros((len(used), len(splits)))
+            self._coefficients[place[splits.rows[given]], splits.machine()[given]] = duals.beta[given]
         self.support_ = rows[used].astype(np.int32 if len(rows) < 2**31 else np.int64)
         self._support = problem.points.take(used)
         stored = not isinstance(self._kernel, Precomputed)
