@@ -23,7 +23,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from separatrix import Perceptron, Status, as_source, scan_parquet
+from separatrix import Perceptron, Status, as_source, config, scan_parquet
 from separatrix.data.arrays import ArraySource
 from separatrix.geometry.least_distance import nearest_shares
 from separatrix.online import visits
@@ -657,3 +657,25 @@ def test_how_an_array_lies_in_memory_makes_no_difference(classes, weighted):
     )
     np.testing.assert_array_equal(one.coef_, two.coef_)
     np.testing.assert_array_equal(one.intercept_, two.intercept_)
+
+
+@pytest.mark.parametrize("classes", [2, 3, 6])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_the_trace_adds_up_the_machines_that_still_learn(classes, threads):
+    rng = np.random.default_rng(classes)
+    y = rng.integers(0, classes, 300)
+    X = rng.standard_normal((300, 4)) + 2.0 * rng.standard_normal((classes, 4))[y]
+    with config(threads=threads):
+        model = Perceptron(tol=1e-3, n_iter_no_change=3).fit(X, y)
+    assert [state["iteration"] for state in model.fit_.trace] == list(range(1, model.n_iter_ + 1))
+    assert sum(state["mistakes"] for state in model.fit_.trace) == model.n_mistakes_.sum()
+    assert all(isinstance(state["mistakes"], int) and state["objective"] >= 0 for state in model.fit_.trace)
+    one_by_one = Perceptron(tol=1e-3, n_iter_no_change=3, record=True).fit(X, y)  # which visits them epoch by epoch
+    assert len(one_by_one.fit_.trace) == model.n_iter_
+    for found, wanted in zip(model.fit_.trace, one_by_one.fit_.trace, strict=True):
+        assert found == {**wanted, "objective": pytest.approx(wanted["objective"], rel=1e-9)}
+    for epochs in (1, 2, model.n_iter_ // 2 + 1):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            short = Perceptron(tol=1e-3, n_iter_no_change=3, max_iter=epochs).fit(X, y)
+        assert short.fit_.trace == model.fit_.trace[:epochs]

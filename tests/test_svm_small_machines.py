@@ -12,11 +12,13 @@ from test_svm_convergence import noisy, quiet
 
 import separatrix
 from separatrix import SVC, RBFKernel, Status, config
-from separatrix.dual import machine, small_machines
+from separatrix.dual import interior, kernel_matrix, machine, small_machines
+from separatrix.dual.kernels import CentredLinear, PolynomialKernel, SigmoidKernel
 from separatrix.dual.plain import plain_machines
 from separatrix.dual.points import Points
-from separatrix.kernels.support_vectors.smo import smo
-from separatrix.models.svm import kernel_problem
+from separatrix.kernels.support_vectors.machines import free_steps
+from separatrix.kernels.support_vectors.smo import neighbours, smo
+from separatrix.models.svm import kernel_problem, svc
 
 
 def groups(n: int, d: int, classes: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -93,17 +95,64 @@ def test_sparse_rows_and_given_values_give_the_same_machines(kernel):
     np.testing.assert_allclose(dense.decision_function(X), theirs.decision_function(X), atol=1e-4)
 
 
-def test_rows_are_copied_only_when_needed():
+@pytest.mark.parametrize(
+    "rows", [np.arange(5, 65), np.r_[3:20, 30:73], np.r_[40:70, 0:30], np.arange(0, 79)[::-1][:60]]
+)
+def test_rows_are_copied_only_when_needed(rows):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((80, 3))
     K, y = np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2)), np.where(X[:, 0] > 0, 1.0, -1.0)
-    rows, known = np.arange(5, 65), np.zeros(60, dtype=np.bool_)
+    known, cut = np.zeros(60, dtype=np.bool_), neighbours(rows)
+    breaks = np.flatnonzero(np.diff(rows) != 1) + 1
+    assert cut == (60 if not len(breaks) else breaks[0] if len(breaks) == 1 else -1)
     v, beta = y[rows].copy(), np.zeros(60)
-    high, low = np.where(v > 0, 1.0, 0.0), np.where(v > 0, 0.0, -1.0)
-    steps, left = smo(K, rows, np.full((60, 60), np.nan), known, v, beta, low, high, 1e-6, 10_000)
+    high, low, values = np.where(v > 0, 1.0, 0.0), np.where(v > 0, 0.0, -1.0), np.full((60, 60), np.nan)
+    steps, left = smo(K, rows, values, known, cut, v, beta, low, high, 1e-6, 10_000)
     assert 0 < steps < 10_000 and left <= 1e-6 and abs(beta.sum()) < 1e-12
     np.testing.assert_allclose(v, y[rows] - K[np.ix_(rows, rows)] @ beta, atol=1e-12)
-    assert known[beta != 0].all()
+    assert known[beta != 0].all() and not known.all()
+    np.testing.assert_array_equal(values[known], K[np.ix_(rows[known], rows)])
+    assert np.isnan(values[~known]).all()
+
+
+@pytest.mark.parametrize("form", ["C", "F", "float32", "sparse"])
+@pytest.mark.parametrize("classes", [3, 7])
+def test_rows_are_put_side_by_side_by_class_where_nobody_sees_it(form, classes):
+    rng = np.random.default_rng(classes)
+    X, y = groups(40 + svc._APART, 5, classes)
+    order, weight = rng.permutation(len(X)), rng.integers(0, 3, len(X)).astype(float)
+    X, y = np.round(X[order], 2).astype(np.float32), y[order]
+    given = {"C": X.astype(float), "F": np.asfortranarray(X.astype(float)), "float32": X, "sparse": sp.csr_array(X)}[
+        form
+    ]
+    before, model = given.copy(), SVC(gamma=0.2, C=3.0)
+    model.fit(given, y, sample_weight=weight)
+    same = given != before
+    assert not (same.nnz if form == "sparse" else same.any())
+    again = SVC(gamma=0.2, C=3.0).fit(
+        np.repeat(X.astype(float), weight.astype(int), axis=0), np.repeat(y, weight.astype(int))
+    )
+    theirs = LIBSVM(gamma=0.2, C=3.0, tol=1e-8, decision_function_shape="ovo").fit(
+        X.astype(float), y, sample_weight=weight
+    )
+    scores = (
+        SVC(gamma=0.2, C=3.0, tol=1e-8, decision_function_shape="ovo").fit(given, y, weight).decision_function(given)
+    )
+    np.testing.assert_allclose(scores, theirs.decision_function(X.astype(float)), atol=1e-4)
+    np.testing.assert_allclose(again.decision_function(X.astype(float)), model.decision_function(given), atol=5e-3)
+    assert (np.diff(y[model.support_]) >= 0).all() and (weight[model.support_] > 0).all()
+    stored = model.support_vectors_.toarray() if form == "sparse" else model.support_vectors_
+    np.testing.assert_array_equal(stored, X[model.support_])
+    for fitted in model.machines_:
+        wanted = np.flatnonzero(np.isin(y, [fitted.negative, fitted.positive]) & (weight > 0))
+        np.testing.assert_array_equal(fitted.rows, wanted)
+        np.testing.assert_array_equal(fitted.signs, np.where(y[wanted] == fitted.positive, 1.0, -1.0))
+        np.testing.assert_allclose(fitted.bound, 3.0 * weight[wanted])
+        K = np.exp(-0.2 * np.square(X[wanted][:, None].astype(float) - X[wanted]).sum(axis=2))
+        np.testing.assert_allclose(fitted.decision, K @ fitted.beta + fitted.intercept, atol=1e-9)
+        primal = 0.5 * fitted.beta @ K @ fitted.beta + fitted.bound @ fitted.slacks
+        dual = fitted.alpha.sum() - 0.5 * fitted.beta @ K @ fitted.beta
+        assert fitted.certificate.gap >= primal - dual - 1e-12 * primal and fitted.certificate.gap < 1e-2 * primal
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
@@ -235,3 +284,75 @@ def test_values_are_shared_where_products_cost_more_than_room(n, columns, classe
     points = Points(np.zeros((n, columns)))
     found = kernel_problem.share_values(RBFKernel(1.0), points, 2e8, np.arange(n) % classes, scheme)
     assert found is shared
+
+
+@pytest.mark.parametrize(
+    "which", [np.arange(90), np.arange(90)[::-1], np.r_[0, 0, 5:80], np.r_[7, 3, 60], np.arange(0)]
+)
+def test_values_of_some_rows_among_themselves(which):
+    X = np.random.default_rng(1).standard_normal((90, 3))
+    matrix = kernel_matrix.KernelMatrix(RBFKernel(0.4), Points(X), 1e9, False)
+    np.testing.assert_array_equal(matrix.square(which), matrix.values[np.ix_(which, which)])
+    np.testing.assert_array_equal(matrix.restricted(which).values, matrix.values[np.ix_(which, which)])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
+@pytest.mark.parametrize("shape", [(30, 5000), (3000, 4), (1, 1)])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_weights_of_the_columns_are_found_a_few_columns_at_a_time(monkeypatch, dtype, shape, order):
+    monkeypatch.setattr(kernel_problem, "_ENTRIES", 1 << 12)
+    rng = np.random.default_rng(2)
+    vectors = np.asarray(rng.integers(-9, 9, shape) + 1000, dtype=dtype, order=order)
+    beta, centre = rng.standard_normal((shape[0], 3)), vectors.mean(axis=0, dtype=np.float64)
+    exact = beta.T @ (vectors.astype(float) - centre)
+    np.testing.assert_allclose(kernel_problem._combined(beta, vectors, centre), exact, rtol=1e-12, atol=1e-10)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-8, 1.0, 1e8, 1e200])
+def test_the_longest_step_of_interior_points_keeps_all_positive(scale):
+    rng = np.random.default_rng(3)
+    for _ in range(50):
+        pairs = [(scale * rng.random(20) ** 9 + 1e-300, scale * rng.standard_normal(20)) for _ in range(3)]
+        length = interior._longest(pairs, 0.99)
+        assert 0.0 <= length <= 1.0 and all((value + length * change > 0.0).all() for value, change in pairs)
+        rooms = [(value[change < 0] / -change[change < 0]).min(initial=np.inf) for value, change in pairs]
+        assert length == pytest.approx(min(1.0, 0.99 * min(rooms)), rel=1e-12)
+    assert interior._longest([(np.ones(3), np.ones(3))]) == 1.0
+
+
+def test_a_factor_serves_while_the_same_rows_are_free():
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((40, 6))
+    K = np.exp(-0.3 * np.square(X[:, None] - X).sum(axis=2))
+    y, every, known = np.where(X[:, 0] > 0, 1.0, -1.0), np.arange(40), np.ones(40, dtype=np.bool_)
+    low, high, held, factor = np.full(40, -1e3), np.full(40, 1e3), np.empty(40, np.intp), np.empty((0, 0)).T
+    for turn, closed in enumerate([(), (), (3, 5), (3, 5), (3, 6), ()]):
+        beta = rng.standard_normal(40) * 1e-2
+        beta -= beta.mean()
+        bounds = low.copy(), high.copy()
+        for bound in bounds:
+            bound[list(closed)] = beta[list(closed)]  # these cannot move
+        v, before, total = y - K @ beta, factor, beta.sum()
+        rows = (K, every, K, known, 40)
+        taken, factor = free_steps(*rows, v, beta, *bounds, 100, held, factor)
+        assert taken >= 1 and beta.sum() == pytest.approx(total, abs=1e-9)
+        free = np.setdiff1d(every, closed)
+        np.testing.assert_allclose(v, y - K @ beta, atol=1e-8)
+        np.testing.assert_allclose(v[free], v[free].mean(), atol=1e-6)
+        assert sorted(held[: len(free)]) == free.tolist()
+        if turn in (1, 3):
+            np.testing.assert_array_equal(before, factor)
+
+
+@pytest.mark.parametrize("kernel", [RBFKernel(0.3), PolynomialKernel(3, 0.2, 1.0), SigmoidKernel(0.1), CentredLinear()])
+@pytest.mark.parametrize("rows", [40, 700])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_the_matrix_of_all_rows_has_the_kernels_values(kernel, rows, order):
+    X = np.asarray(np.random.default_rng(5).standard_normal((rows, 30)) + 100.0, order=order)
+    before, points = X.copy(), Points(X)
+    left = kernel.left(points, np.float64)
+    np.testing.assert_array_equal(kernel.opposite(left), kernel.right(points, np.float64))
+    values = kernel_matrix.KernelMatrix(kernel, points, 1e9, False).values
+    np.testing.assert_allclose(values, kernel.between(points, points), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(values, values.T, rtol=1e-10, atol=1e-14)
+    np.testing.assert_array_equal(X, before)

@@ -41,9 +41,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import scipy.linalg as sla
 import scipy.sparse as sp
-from scipy.linalg.lapack import dgetrf, dgetrs
+from scipy.linalg.lapack import dgetrf, dgetrs, dpotrf, dpotrs
 
 from separatrix.data.block import Codes, Float
 
@@ -246,12 +245,8 @@ def with_intercept(A: Any, penalty: Float, scaling: float | None) -> tuple[Any, 
 
 def _longest(pairs: list[tuple[Float, Float]], share: float = 1.0) -> float:
     """`share` of the longest step, but at most 1, that keeps every value + step · change positive."""
-    most = np.inf
-    for value, change in pairs:
-        falling = change < 0
-        if falling.any():
-            most = min(most, float((value[falling] / -change[falling]).min()))
-    return min(1.0, share * most)
+    least = min(float((change / value).min()) for value, change in pairs)
+    return min(1.0, share / -least) if least < 0.0 else 1.0
 
 
 def _newton_solver(matrix: Float, diagonal: Float) -> Callable[[Float], Float] | None:
@@ -264,21 +259,20 @@ def _newton_solver(matrix: Float, diagonal: Float) -> Callable[[Float], Float] |
     matrix = matrix / size / size[:, None]
     shift = 0.0
     for _ in range(_SHIFTS):
-        try:
-            shifted = matrix.copy()
-            shifted[at] += shift
-            factor = sla.cho_factor(shifted, lower=True, overwrite_a=True, check_finite=False)
+        shifted = matrix.copy()
+        shifted[at] += shift
+        factor, failed = dpotrf(shifted, lower=1)
+        if not failed:
             break
-        except sla.LinAlgError:
-            shift = max(10.0 * shift, _EPS * len(matrix))
+        shift = max(10.0 * shift, _EPS * len(matrix))
     else:
         return None
 
     def solve(r: Float) -> Float:
         r = r / size
-        found = sla.cho_solve(factor, r, check_finite=False)
+        found = dpotrs(factor, r, lower=1)[0]
         for _ in range(_REFINEMENTS):
-            found = found + sla.cho_solve(factor, r - matrix @ found, check_finite=False)
+            found = found + dpotrs(factor, r - matrix @ found, lower=1)[0]
         return found / size
 
     return solve

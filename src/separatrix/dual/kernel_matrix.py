@@ -116,8 +116,7 @@ class KernelMatrix:
         if whole and kernel.single and worth_filling(points):
             points = self.points = Points(points.X.toarray(), np.zeros(points.X.shape[1]))
         if whole:
-            given = kernel.given(points)
-            self._values = self._all() if given is None else given
+            self._values = self._all() if (given := kernel.given(points)) is None else given
             return
         kernel.prepare(points)
         if single and kernel.single_serves(points):
@@ -137,8 +136,7 @@ class KernelMatrix:
         part = KernelMatrix.__new__(KernelMatrix)
         part._kernel, part.points = self._kernel, self.points.take(rows)
         part.memory, part.dtype, part.cost = self.memory, np.float64, self.cost
-        part._values, part._kept, part._sides = self._values[np.ix_(rows, rows)], None, {}
-        part._borrowed = None
+        part._values, part._kept, part._sides, part._borrowed = self.square(rows), None, {}, None
         return part
 
     @property
@@ -216,9 +214,12 @@ class KernelMatrix:
         return values
 
     def square(self, which: Index, exact: bool = False, room: Float | None = None) -> Float:
-        """K of a few rows among themselves, in `room` if given: of single precision while the scores are, unless `exact`."""
-        if self._values is not None:
-            return self._values[np.ix_(which, which)]
+        """K of some rows among themselves, in `room` if given: of single precision while the scores are, unless `exact`."""
+        if self._values is not None:  # of all rows they are not copied: they are not to be changed
+            if len(which) == len(self._values) and bool((which[1:] > which[:-1]).all()):
+                return self._values
+            many = 4 * len(which) > len(self._values)  # values of rows that cost as much as a chosen one
+            return self._values.take(which, 0).take(which, 1) if many else self._values[np.ix_(which, which)]
         part, side = self.points.take(which), None if exact else self._left(self.dtype)
         q = len(which)
         values = np.empty((q, q)) if room is None else room[: q * q].reshape(q, q)
@@ -324,7 +325,7 @@ class KernelMatrix:
         if left is None and not (self.points.sparse and self._kernel.single):
             self._fill(values, np.arange(n), np.arange(n))
             return values
-        right = None if left is None else self._kernel.right(self.points, np.float64)
+        right = None if left is None else self._kernel.opposite(left)
 
         alone = float(n) * (self.points.X.nnz if self.points.sparse else self.points.X.size) < _ALONE
         height = _STRIPE[1] if alone else min(max(n // _STRIPES, _STRIPE[0]), _STRIPE[1])

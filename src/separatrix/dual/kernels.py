@@ -70,6 +70,10 @@ class Kernel(ABC):
         """(p, n) B, remembered by the points."""
         raise NotImplementedError  # kernels that have a left side have a right one
 
+    def opposite(self, left: NDArray[Any]) -> NDArray[Any]:
+        """(p, n) B of the same rows as A."""
+        raise NotImplementedError  # kernels that have a left side have it
+
     def finish(self, product: NDArray[Any]) -> NDArray[Any]:
         """The values, in the place of the products."""
         raise NotImplementedError  # kernels that have a left side finish
@@ -136,6 +140,9 @@ class _OfProduct(Kernel):
         if key not in points.memo:
             points.memo[key] = points.array(slice(None), dtype, self._centred(points)).T.copy()
         return points.memo[key]
+
+    def opposite(self, left: NDArray[Any]) -> NDArray[Any]:
+        return left.T
 
     def between(self, one: Points, two: Points, dtype: DTypeLike = np.float64) -> NDArray[Any]:
         return self.finish(one.dot(two, dtype, self._centred(one) and self._centred(two)))
@@ -293,6 +300,12 @@ class RBFKernel(_OfDistance):
             right[-2], right[-1] = -1.0, -self.gamma * points.squares(centred=True)
             points.memo[key] = right
         return points.memo[key]
+
+    def opposite(self, left: NDArray[Any]) -> NDArray[Any]:
+        right = np.empty(left.shape[::-1], left.dtype)
+        np.multiply(left[:, :-2].T, 2.0 * self.gamma, out=right[:-2])
+        right[-2], right[-1] = -1.0, -left[:, -2]
+        return right
 
     def _near(self, points: Points, dtype: DTypeLike) -> bool:
         """Whether a distance survives being a difference of squared lengths."""

@@ -182,8 +182,9 @@ class SupportVectorMachines(Sequence[SupportVectorMachine]):
             raise IndexError(f"There are {len(self)} machines, and none of the number {m}.")
         duals, splits, m = self._duals, self._duals.splits, int(m) % len(self)
         part, dual = splits.part(m), duals.get(m)
-        sides = (splits.negative[m], splits.positive[m], self._rows[part], splits.signs[part], duals.bound[part])
-        values = (np.abs(dual.beta), dual.scores + dual.intercept, float(self._intercepts[m]))
+        at = np.argsort(rows := self._rows[part], kind="stable")  # they may be class by class
+        sides = (splits.negative[m], splits.positive[m], rows[at], splits.signs[part][at], duals.bound[part][at])
+        values = (np.abs(dual.beta[at]), dual.scores[at] + dual.intercept, float(self._intercepts[m]))
         return SupportVectorMachine(*sides, *values, dual.status, dual.certificate, self._tol, float(duals.lengths[m]))
 
     def __iter__(self) -> Iterator[SupportVectorMachine]:

@@ -246,7 +246,7 @@ class _Search:
         from separatrix.kernels.support_vectors.smo import smo  # numba takes a while to import
 
         K = self.matrix.square(which, room=self.room)
-        local = (K, np.arange(len(which)), K, np.ones(len(which), dtype=np.bool_))
+        local = (K, np.arange(len(which)), K, np.ones(len(which), dtype=np.bool_), -1)
         beta, low, high = self.beta[which].copy(), self.low[which], self.high[which]
         v = self.signs[which] - self.scores[which]
         start = v.copy()
@@ -297,11 +297,9 @@ class _Search:
 
         every = np.arange(len(self.signs))
         K, before = self.matrix.square(every), np.inf
-        local = (K, every, K, np.ones(len(every), dtype=np.bool_))
+        local = (K, every, K, np.ones(len(every), dtype=np.bool_), -1)
         beta, v = self.beta.copy(), self.signs - self.scores
-        # No violation is known to more digits than the sums it is made of.
-        least = 16.0 * _EPS * max(1.0, float((np.abs(K) @ np.abs(beta)).max(initial=0.0)))
-        best = self._violation(v, beta)
+        least, best = self._least_violation(), self._violation(v, beta)
         for _ in range(_POLISHES):
             if np.count_nonzero((beta > self.low) & (beta < self.high)) > _POLISHED:
                 break

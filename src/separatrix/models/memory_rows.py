@@ -31,6 +31,13 @@ class MemoryRows:
         """(n,) weight times the factor of the class."""
         return self.weights * self.factors[self.codes]
 
+    def by_class(self) -> MemoryRows:
+        """The rows of each class beside one another, in their order."""
+        order, X = np.argsort(self.codes, kind="stable"), self.X
+        columnwise = not sp.issparse(X) and X.flags.f_contiguous
+        taken = X.T.take(order, axis=1).T if columnwise else X[order]  # in the order in which it is stored
+        return MemoryRows(taken, self.codes[order], self.weights[order], self.factors, self.kept[order])
+
 
 def memory_rows(source: Source, class_weight: ClassWeight) -> MemoryRows:
     """The rows of a labelled source; NaN and infinity are refused."""

@@ -197,10 +197,12 @@ def _run_epochs(
     runs = (pool.map if pool and workers > 1 else map)(run, groups)
     traces = [trace for group in runs for trace in group]
     source.check_finite(*(machine.running[0] for machine in active))
-    for epoch in range(max(map(len, traces))):
+    total = np.zeros((max(map(len, traces)), 2))
+    for trace in traces:
+        total[: len(trace)] += trace[:, :2]
+    for mistakes, loss in total.tolist():
         source.count_pass()
         happened.epochs += 1
-        mistakes, loss = (sum(float(trace[epoch, what]) for trace in traces if epoch < len(trace)) for what in (0, 1))
         happened.trace.append({"iteration": happened.epochs, "mistakes": int(mistakes), "objective": loss})
         callback(happened.trace[-1])
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from separatrix.kernels import compiled
-from separatrix.kernels.support_vectors.smo import need, smo
+from separatrix.kernels.support_vectors.smo import need, neighbours, smo
 from separatrix.kernels.support_vectors.soft_margin import margin_intercept, soft_gap
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -87,8 +87,45 @@ def _substituted(factor: Any, right: Any) -> Any:
 
 
 @compiled(error_model="numpy")
-def free_steps(K: Any, rows: Any, values: Any, known: Any, v: Any, beta: Any, low: Any, high: Any, limit: Any) -> Any:
-    """Newton's steps on the free rows, at most `limit`, each as far as the first bound; how many. Changes `v` and `beta`."""
+def _free_matrix(K: Any, rows: Any, values: Any, known: Any, cut: Any, free: Any) -> Any:
+    """Kᵢⱼ − Kᵢᵣ − Kᵣⱼ + Kᵣᵣ of the free rows, the last of which is r, with rounding added to the diagonal."""
+    f, last, trace = len(free), free[-1], 0.0
+    need(last, K, rows, values, known, cut)
+    corner, away, matrix = values[last], np.empty(f - 1), np.empty((f - 1, f - 1))
+    for a in range(f - 1):
+        away[a] = corner[free[a]]
+    for a in range(f - 1):
+        need(free[a], K, rows, values, known, cut)
+        row, out = values[free[a]], matrix[a]
+        shift = corner[last] - away[a]
+        for b in range(f - 1):
+            out[b] = row[free[b]] - away[b] + shift
+        trace += out[a]
+    for a in range(f - 1):
+        size = abs(values[free[a], free[a]]) + abs(corner[last])
+        matrix[a, a] += 1e-12 * min(trace / (f - 1), size) + _TINY
+    return matrix
+
+
+@compiled(error_model="numpy")
+def free_steps(
+    K: Any,
+    rows: Any,
+    values: Any,
+    known: Any,
+    cut: Any,
+    v: Any,
+    beta: Any,
+    low: Any,
+    high: Any,
+    limit: Any,
+    held: Any,
+    factor: Any,
+) -> tuple[Any, Any]:
+    """Newton's steps on the free rows, at most `limit`, each as far as the first bound; how many. Changes `v` and `beta`.
+
+    `factor` is that of the rows in `held`, which both become those of the last step: while the same rows are free it serves.
+    """
     q = len(v)
     free = np.empty(q, np.intp)
     for taken in range(min(_NEWTON_STEPS, limit)):
@@ -98,8 +135,8 @@ def free_steps(K: Any, rows: Any, values: Any, known: Any, v: Any, beta: Any, lo
                 free[f] = t
                 f += 1
         if f < 2 or f > _FREE or (taken > 0 and taken * float(f) ** 3 > _NEWTON_WORK):
-            return taken
-        shortest, trace = f - 1, 0.0
+            return taken, factor
+        shortest = f - 1
         for a in range(f - 2, -1, -1):
             if abs(K[rows[free[a]], rows[free[a]]]) < abs(K[rows[free[shortest]], rows[free[shortest]]]):
                 shortest = a
@@ -107,34 +144,22 @@ def free_steps(K: Any, rows: Any, values: Any, known: Any, v: Any, beta: Any, lo
         for a in range(shortest, f - 1):
             free[a] = free[a + 1]
         free[f - 1] = last
-        need(last, K, rows, values, known)
-        corner, away = values[last], np.empty(f - 1)
+        if len(factor) != f - 1 or not np.array_equal(held[:f], free[:f]):
+            try:
+                factor = np.linalg.cholesky(_free_matrix(K, rows, values, known, cut, free[:f]))
+            except Exception:  # a matrix that is not positive definite: compiled code knows no other name for it
+                return taken, factor
+            held[:f] = free[:f]
+        right = np.empty(f - 1)
         for a in range(f - 1):
-            away[a] = corner[free[a]]
-        matrix, right = np.empty((f - 1, f - 1)), np.empty(f - 1)
-        for a in range(f - 1):
-            i = free[a]
-            need(i, K, rows, values, known)
-            row, out = values[i], matrix[a]
-            shift = corner[last] - away[a]
-            for b in range(f - 1):
-                out[b] = row[free[b]] - away[b] + shift
-            right[a] = v[i] - v[last]
-            trace += out[a]
-        for a in range(f - 1):
-            size = abs(values[free[a], free[a]]) + abs(corner[last])
-            matrix[a, a] += 1e-12 * min(trace / (f - 1), size) + _TINY
-        try:
-            factor = np.linalg.cholesky(matrix)
-        except Exception:  # a matrix that is not positive definite: compiled code knows no other name for it
-            return taken
+            right[a] = v[free[a]] - v[last]
         step = _substituted(factor, right)
         total, slope, length, first = 0.0, 0.0, 1.0, -1
         for a in range(f - 1):
             total -= step[a]
             slope += step[a] * right[a]
         if not (np.isfinite(slope) and slope > 0.0):
-            return taken
+            return taken, factor
         for a in range(f):
             d, i = (step[a] if a < f - 1 else total), free[a]
             if d != 0.0:
@@ -151,8 +176,8 @@ def free_steps(K: Any, rows: Any, values: Any, known: Any, v: Any, beta: Any, lo
             for t in range(q):
                 v[t] -= change * row[t]
         if first < 0:
-            return taken + 1
-    return min(_NEWTON_STEPS, limit)
+            return taken + 1, factor
+    return min(_NEWTON_STEPS, limit), factor
 
 
 @compiled(error_model="numpy")
@@ -161,6 +186,7 @@ def _solve(
     rows: Any,
     values: Any,
     known: Any,
+    cut: Any,
     signs: Any,
     low: Any,
     high: Any,
@@ -175,18 +201,21 @@ def _solve(
     v, point, part, fresh = signs.copy(), np.zeros(q), np.empty(q), np.zeros(q)
     best, before, steps, support, goal = np.inf, np.inf, 0, 0, 0.5 * tol
     most = min(_STEPS_A_ROW * q, max(q, int(_PAIRS_WORK / q)))
+    held, factor = np.empty(q, np.intp), np.empty((0, 0)).T
     if goal < _EARLY:
-        steps, _ = smo(K, rows, values, known, v, point, low, high, _EARLY, min(most, limit))
+        steps, _ = smo(K, rows, values, known, cut, v, point, low, high, _EARLY, min(most, limit))
         free = 0
         for t in range(q):
             free += low[t] < point[t] < high[t]
         if polished and float(free) ** 3 <= float(steps) * q:
-            steps += free_steps(K, rows, values, known, v, point, low, high, limit - steps)
+            taken, factor = free_steps(K, rows, values, known, cut, v, point, low, high, limit - steps, held, factor)
+            steps += taken
     for turn in range(_ALL_TURNS):
-        taken, left = smo(K, rows, values, known, v, point, low, high, goal, min(most, limit - steps))
+        taken, left = smo(K, rows, values, known, cut, v, point, low, high, goal, min(most, limit - steps))
         steps += taken
         if polished or left > goal:
-            steps += free_steps(K, rows, values, known, v, point, low, high, limit - steps)
+            taken, factor = free_steps(K, rows, values, known, cut, v, point, low, high, limit - steps, held, factor)
+            steps += taken
         for j in range(q):
             room = 4.0 * _EPS * (high[j] - low[j])  # rounding alone keeps such a variable from its bound
             if point[j] != low[j] and point[j] - low[j] <= room:
@@ -194,7 +223,7 @@ def _solve(
             elif point[j] != high[j] and high[j] - point[j] <= room:
                 point[j] = high[j]
             if point[j] != 0.0:
-                need(j, K, rows, values, known)
+                need(j, K, rows, values, known, cut)
         used = _scores(values, point, fresh, part)
         largest = 0.0
         for t in range(q):
@@ -259,7 +288,7 @@ def solve_machines(
             else:
                 low[t] = -price[t]
         b, f, e = beta[a:z], scores[a:z], errors[a:z]
-        steps, violation, support = _solve(K, here, values, known, y, low, high, b, f, size, rule)
+        steps, violation, support = _solve(K, here, values, known, neighbours(here), y, low, high, b, f, size, rule)
         weight, largest = 0.0, 0.0
         for t in range(q):
             weight += size[here[t]] * abs(b[t])

@@ -37,8 +37,8 @@ def side_smo(K: Any, split: Any, v: Any, beta: Any, low: Any, high: Any, tol: An
         down[t] = 0.0 if beta[t] > low[t] else -np.inf
         diagonal[t] = K[t, t]
         largest = max(largest, abs(diagonal[t]))
+        rising[t], falling[t] = v[t] + up[t], down[t] - v[t]
     flat = max(FLAT * largest, 1e-300)
-    move_scores(v, up, down, diagonal, diagonal, 0.0, rising, falling)
     while True:
         violation, gain, i, j = 0.0, 0.0, -1, -1
         for side in range(2):
@@ -52,9 +52,7 @@ def side_smo(K: Any, split: Any, v: Any, beta: Any, low: Any, high: Any, tol: An
             if not left > tol:
                 continue
             own = gains[start:stop]
-            weigh_pairs(
-                falling[start:stop], diagonal[start:stop], K[first, start:stop], best, diagonal[first], flat, own
-            )
+            weigh_pairs(falling[start:stop], diagonal[start:stop], K, first, start, best, diagonal[first], flat, own)
             second = largest_place(own.view(np.int64), places)
             if own[second] > gain:
                 gain, i, j = own[second], first, start + second
@@ -70,5 +68,5 @@ def side_smo(K: Any, split: Any, v: Any, beta: Any, low: Any, high: Any, tol: An
         for t in (i, j):
             up[t] = 0.0 if beta[t] < high[t] else -np.inf
             down[t] = 0.0 if beta[t] > low[t] else -np.inf
-        move_scores(v, up, down, K[i], K[j], step, rising, falling)
+        move_scores(v, up, down, K, i, j, step, rising, falling)
         steps += 1

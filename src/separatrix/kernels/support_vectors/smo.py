@@ -27,13 +27,34 @@ _BELOW_SIGN = 0x7FFFFFFFFFFFFFFF
 
 
 @compiled()
-def need(i: Any, K: Any, rows: Any, values: Any, known: Any) -> None:
-    """Have row i of `values` filled."""
+def need(i: Any, K: Any, rows: Any, values: Any, known: Any, cut: Any) -> None:
+    """Have row i of `values` filled; rows before `cut`, and those from it on, are neighbours in K, unless it is negative."""
     if not known[i]:
         known[i] = True
-        source, row = K[rows[i]], values[i]
-        for t in range(len(rows)):
-            row[t] = source[rows[t]]
+        source, row, q = K[rows[i]], values[i], len(rows)
+        if cut < 0:
+            for t in range(q):
+                row[t] = source[rows[t]]
+            return
+        first = source[rows[0] :]
+        for t in range(cut):
+            row[t] = first[t]
+        if cut < q:
+            first, last = source[rows[cut] :], row[cut:]
+            for t in range(q - cut):
+                last[t] = first[t]
+
+
+@compiled()
+def neighbours(rows: Any) -> Any:
+    """Where the second of two runs of neighbours among the rows begins; −1 where they are more."""
+    cut = len(rows)
+    for t in range(1, len(rows)):
+        if rows[t] != rows[t - 1] + 1:
+            if cut < len(rows):
+                return -1
+            cut = t
+    return cut
 
 
 @compiled()
@@ -47,20 +68,22 @@ def largest_place(bits: Any, places: Any) -> Any:
 
 
 @compiled(fastmath=_FAST, error_model="numpy")
-def move_scores(v: Any, up: Any, down: Any, first: Any, second: Any, step: Any, rising: Any, falling: Any) -> None:
-    """v −= step·(first − second), with v of the rows whose β may rise and −v of those whose β may fall, −∞ for others."""
+def move_scores(v: Any, up: Any, down: Any, values: Any, i: Any, j: Any, step: Any, rising: Any, falling: Any) -> None:
+    """v −= step·(Kᵢ − Kⱼ), with v of the rows whose β may rise and −v of those whose β may fall, −∞ for others."""
     for t in range(len(v)):
-        x = v[t] - step * (first[t] - second[t])
+        x = v[t] - step * (values[i, t] - values[j, t])
         v[t] = x
         rising[t] = x + up[t]
         falling[t] = down[t] - x
 
 
 @compiled(fastmath=_FAST, error_model="numpy")
-def weigh_pairs(falling: Any, diagonal: Any, first: Any, best: Any, own: Any, flat: Any, gains: Any) -> None:
-    """What a step with each row would gain; negative where it would lose."""
-    for t in range(len(falling)):
-        room, eta = best + falling[t], own + diagonal[t] - 2.0 * first[t]
+def weigh_pairs(
+    falling: Any, diagonal: Any, values: Any, i: Any, start: Any, best: Any, own: Any, flat: Any, gains: Any
+) -> None:
+    """What a step of i with each row from `start` on would gain; negative where it would lose."""
+    for t in range(len(gains)):
+        room, eta = best + falling[t], own + diagonal[t] - 2.0 * values[i, start + t]
         gains[t] = room * abs(room) / (0.5 * (eta + abs(eta)) + flat)
 
 
@@ -70,6 +93,7 @@ def smo(
     rows: Any,
     values: Any,
     known: Any,
+    cut: Any,
     v: Any,
     beta: Any,
     low: Any,
@@ -79,7 +103,7 @@ def smo(
 ) -> tuple[Any, Any]:
     """(steps, violation left); `v` and `beta` are changed in place. Stops when no pair violates by more than `tol`.
 
-    `rows` (q,) of K are the machine's, in `values` (q, q) where `known`.
+    `rows` (q,) of K are the machine's, in `values` (q, q) where `known`; `cut` is that of `need`.
     """
     q = len(v)
     up, down, diagonal = np.empty(q), np.empty(q), np.empty(q)
@@ -93,24 +117,26 @@ def smo(
         down[t] = 0.0 if beta[t] > low[t] else -np.inf
         diagonal[t] = K[rows[t], rows[t]]
         largest = max(largest, abs(diagonal[t]))
+        rising[t], falling[t] = v[t] + up[t], down[t] - v[t]
     flat = max(FLAT * largest, 1e-300)
-    move_scores(v, up, down, diagonal, diagonal, 0.0, rising, falling)
+    # Rows and views that are made in the loop would be counted, which takes longer than a step of few rows.
+    rises, falls, gained = rising.view(np.int64), falling.view(np.int64), gains.view(np.int64)
     steps = 0
     while True:
-        i = largest_place(rising.view(np.int64), places)
+        i = largest_place(rises, places)
         best = rising[i]
-        violation = best + falling[largest_place(falling.view(np.int64), places)]
+        violation = best + falling[largest_place(falls, places)]
         if not violation > tol or steps >= max_iter:
             return steps, violation
-        need(i, K, rows, values, known)
-        first = values[i]
-        weigh_pairs(falling, diagonal, first, best, diagonal[i], flat, gains)
-        j = largest_place(gains.view(np.int64), places)
+        if not known[i]:
+            need(i, K, rows, values, known, cut)
+        weigh_pairs(falling, diagonal, values, i, 0, best, diagonal[i], flat, gains)
+        j = largest_place(gained, places)
         if not gains[j] > 0.0:
             return steps, violation
-        need(j, K, rows, values, known)
-        second = values[j]
-        step = (v[i] - v[j]) / max(diagonal[i] + diagonal[j] - 2.0 * first[j], flat)
+        if not known[j]:
+            need(j, K, rows, values, known, cut)
+        step = (v[i] - v[j]) / max(diagonal[i] + diagonal[j] - 2.0 * values[i, j], flat)
         above, below = high[i] - beta[i], beta[j] - low[j]
         full_up, full_down = step >= above and above <= below, step >= below and below <= above
         step = min(step, above, below)
@@ -120,5 +146,5 @@ def smo(
         for t in (i, j):
             up[t] = 0.0 if beta[t] < high[t] else -np.inf
             down[t] = 0.0 if beta[t] > low[t] else -np.inf
-        move_scores(v, up, down, first, second, step, rising, falling)
+        move_scores(v, up, down, values, i, j, step, rising, falling)
         steps += 1

@@ -29,6 +29,8 @@ from separatrix.models.svm.score_calibration import CALIBRATORS, Calibrator
 from separatrix.result import Status
 
 _COLUMNS = 512
+# Entries of rows that stay in cache from their copy to their product, and the columns that are copied at least.
+_ENTRIES, _WIDTH = 1 << 16, 64
 _FOLDS = 5
 # Single precision is too coarse to begin with below this tolerance.
 _SINGLE = 1e-5
@@ -146,8 +148,8 @@ class KernelProblem:
         """Solve the machines that are small enough to be solved whole, as far as they come."""
         splits, n = duals.splits, len(self.codes)
         most = int(np.diff(splits.starts).max())
-        large = most > WHOLE or not kept_whole(self.kernel, self.points.take(slice(0, most)), self.memory)
-        if large or np.isinf(self.bound).any():
+        some = self.points if most == n else self.points.take(slice(0, most))
+        if most > WHOLE or not kept_whole(self.kernel, some, self.memory) or np.isinf(self.bound).any():
             return
         settings: dict[str, Any] = {"tol": self.tol, "max_steps": self.max_steps}
         done = np.zeros(len(splits), dtype=np.bool_)
@@ -192,20 +194,16 @@ class KernelProblem:
         centre, X, splits = self.points.centre, self.points.X, duals.splits
         intercepts, sides = duals.intercepts, (splits.rows, splits.starts, splits.signs, self.bound)
         if not self.one_price:
-            weights, upper = (
-                coefficients.T @ (vectors if centre is None else np.asarray(vectors, dtype=np.float64) - centre),
-                None,
-            )
-            weights = np.ascontiguousarray(weights, dtype=np.float64)
+            weights, upper = _combined(coefficients, vectors, centre), None
             if centre is not None:
                 intercepts = np.array(
                     [dot_and_error(-w, centre, b)[0] for w, b in zip(weights, intercepts.tolist(), strict=True)]
                 )
         elif centre is not None:  # Σβ = 0, and far from the origin the sum keeps its digits
-            weights = coefficients.T @ (np.asarray(vectors, dtype=np.float64) - centre)
+            weights = _combined(coefficients, vectors, centre)
             intercepts, upper = plane_objectives(X, centre, sides, weights, intercepts)
         else:
-            weights = np.ascontiguousarray(coefficients.T @ vectors, dtype=np.float64)
+            weights = _combined(coefficients, vectors, centre)
             upper = sparse_objectives(X, sides, weights, intercepts)
         for m in range(len(splits)) if upper is None else duals.bounded(upper, self.tol):
             rows = splits.rows[splits.part(m)]
@@ -322,6 +320,17 @@ class KernelProblem:
         for start in range(0, len(support), _COLUMNS):
             part = slice(start, start + _COLUMNS)
             scores[at] += self.kernel.between(left, self.points.take(support[part])) @ beta[part]
+
+
+def _combined(coefficients: Float, vectors: Any, centre: Float | None) -> Float:
+    """(machines, d) Σ β(x − c), dense rows being copied a few columns at a time: they stay in cache."""
+    if centre is None:
+        return np.ascontiguousarray(coefficients.T @ vectors, dtype=np.float64)
+    weights, width = np.empty((coefficients.shape[1], vectors.shape[1])), max(_WIDTH, _ENTRIES // max(1, len(vectors)))
+    for start in range(0, vectors.shape[1], width):
+        cut = slice(start, start + width)
+        weights[:, cut] = coefficients.T @ np.subtract(vectors[:, cut], centre[cut], dtype=np.float64)
+    return weights
 
 
 def _by_group(groups: Codes, positive: Codes, seed: int) -> Codes:

@@ -45,7 +45,7 @@ def smo_path(
     splits, points = problem.splits, problem.points
     sides, n = SoftMargin(splits.signs, problem.bound[splits.rows], None), len(splits.signs)
     K = np.ascontiguousarray(problem.kernel.between(points, points), dtype=np.float64)
-    settled = (K, np.arange(n), K, np.ones(n, dtype=np.bool_))
+    settled = (K, np.arange(n), K, np.ones(n, dtype=np.bool_), -1)
     v, now, low, high = splits.signs.copy(), np.zeros(n), sides.low, sides.high
     path, chosen, objective, intercepts = [now.copy()], [-1], [0.0], [sides.intercept(now, v, np.inf, problem.tol)]
     for _ in range(_MOST_STEPS if max_steps is None else min(max_steps, _MOST_STEPS)):

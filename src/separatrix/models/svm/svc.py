@@ -45,6 +45,8 @@ from separatrix.result import Certificate, Status
 
 # Values of the kernel that a thread computes before it takes further rows, and the rows that it takes at least.
 _VALUES, _FEW = 1 << 22, 512
+# Rows from which those of a class are put side by side: a machine then copies runs of values, not one by one.
+_APART = 256
 
 
 class SVC(MachineBoundaries):
@@ -279,6 +281,9 @@ class SVC(MachineBoundaries):
         given = (self.kernel, self.degree, self.gamma, self.coef0)
         self._kernel = choose_kernel(*given, rows.X, rows.weights, older)
         stored = isinstance(self._kernel, Precomputed)
+        paired = len(self.classes_) > 2 and self.multi_class == "ovo"
+        if paired and not stored and len(rows.kept) > max(_APART, rows.X.shape[1]):
+            rows = rows.by_class()
         if stored and self.shape_fit_[0] != self.shape_fit_[1]:
             raise ValueError(
                 f"Precomputed matrix must be a square matrix: X is {self.shape_fit_[0]} × {self.shape_fit_[1]}, but the "
@@ -303,13 +308,17 @@ class SVC(MachineBoundaries):
     def _unpack(self, problem: KernelProblem, rows: NDArray[np.intp], duals: KernelDuals) -> None:
         """Keep the coefficients; the proofs become those of what is kept."""
         splits, given = duals.splits, np.flatnonzero(duals.beta)
-        place, counts = np.zeros(len(rows), dtype=np.intp), np.zeros(len(rows), dtype=np.bool_)
-        counts[splits.rows[given]] = True
-        used = np.flatnonzero(counts)
-        used = used[np.argsort(problem.codes[used], kind="stable")]
-        place[used] = np.arange(len(used))
-        codes, self._coefficients = problem.codes[used], np.zeros((len(used), len(splits)))
-        self._coefficients[place[splits.rows[given]], splits.machine()[given]] = duals.beta[given]
+        if len(splits) == 1:  # of all rows in their order
+            used = given[np.argsort(problem.codes[given], kind="stable")]
+            codes, self._coefficients = problem.codes[used], duals.beta[used][:, None]
+        else:
+            place, counts = np.zeros(len(rows), dtype=np.intp), np.zeros(len(rows), dtype=np.bool_)
+            counts[splits.rows[given]] = True
+            used = np.flatnonzero(counts)
+            used = used[np.argsort(problem.codes[used], kind="stable")]
+            place[used] = np.arange(len(used))
+            codes, self._coefficients = problem.codes[used], np.zeros((len(used), len(splits)))
+            self._coefficients[place[splits.rows[given]], splits.machine()[given]] = duals.beta[given]
         self.support_ = rows[used].astype(np.int32 if len(rows) < 2**31 else np.int64)
         self._support = problem.points.take(used)
         stored = not isinstance(self._kernel, Precomputed)
