@@ -287,3 +287,72 @@ def test_a_weighted_gram_matrix_of_sparse_rows_is_that_of_dense_ones():
     weights = np.random.default_rng(0).random(200)
     dense = interior_batch.weighted_gram(X.toarray(), weights)
     np.testing.assert_allclose(interior_batch.weighted_gram(X, weights), dense, rtol=1e-12, atol=1e-12 * dense.max())
+
+
+def wide(n: int, d: int, classes: int, seed: int, scales: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    y = np.argmax(X @ rng.standard_normal((d, classes)) + np.sqrt(d) * rng.standard_normal((n, classes)), axis=1)
+    return X * 10.0 ** rng.uniform(-scales, scales, d) + 0.5, y
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("C", [1e-4, 0.01, 1.0, 1e4])
+@pytest.mark.parametrize(("n", "d", "classes"), [(40, 60, 2), (150, 151, 3), (260, 400, 2)])
+def test_pairs_of_few_rows_end_where_interior_points_do(monkeypatch, intercept, C, n, d, classes):
+    X, y = wide(n, d, classes, n)
+    settings = {"C": C, "loss": "hinge", "tol": 1e-6, "random_state": 0, **INTERCEPTS[intercept]}
+    seen = []
+    inner = linear_machine.paired_points
+
+    def watched(*args):
+        seen.append(inner(*args))
+        return seen[-1]
+
+    monkeypatch.setattr(linear_machine, "paired_points", watched)
+    model = LinearSVC(**settings).fit(X, y)
+    assert len(seen) == 1
+    assert len(seen[0][0]) == len(model.coef_)
+    assert model.fit_.status is Status.CONVERGED
+    monkeypatch.setattr(linear_machine, "paired_points", lambda *args: ([], np.inf))
+    other = LinearSVC(**settings).fit(X, y)
+    found, least = values(model, X, y).sum(), values(other, X, y).sum()
+    assert abs(found - least) <= model.fit_.certificate.gap + other.fit_.certificate.gap + 1e-12 * least
+    np.testing.assert_allclose(model.coef_, other.coef_, atol=1e-3 * np.abs(other.coef_).max())
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("scales", [0.0, 3.0])
+def test_few_rows_of_any_kind_have_the_optimum_that_is_proven(intercept, scales):
+    X, y = wide(90, 140, 3, 4, scales)
+    X = np.asarray(X, dtype=np.float32)
+    settings = {"C": 0.3, "loss": "hinge", "random_state": 0, **INTERCEPTS[intercept]}
+    model = LinearSVC(**settings).fit(X, y)
+    least = values(model, X.astype(float), y).sum()
+    assert model.fit_.status is Status.CONVERGED
+    for other in (np.asfortranarray(X), X.astype(np.float64), sp.csr_array(X)):
+        found = LinearSVC(**settings).fit(other, y)
+        assert abs(values(found, X.astype(float), y).sum() - least) <= 1e-7 * least
+    counts = np.random.default_rng(2).integers(1, 3, len(y))
+    every = (np.repeat(X, counts, axis=0), np.repeat(y, counts))
+    sums = [
+        values(fitted, every[0].astype(float), every[1]).sum()
+        for fitted in (
+            LinearSVC(**settings).fit(X, y, sample_weight=counts),
+            LinearSVC(**settings, tol=1e-7).fit(*every),
+        )
+    ]
+    assert abs(sums[0] - sums[1]) <= 2e-7 * sums[1]
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+def test_pairs_of_few_rows_have_the_same_bits_on_threads(monkeypatch, intercept):
+    from separatrix.dual.at_hand import few_rows
+
+    X, y = wide(210, 300, 6, 5)
+    models = []
+    for alone in (0, np.inf):
+        monkeypatch.setattr(few_rows, "_ALONE", alone)
+        models.append(LinearSVC(C=0.3, loss="hinge", random_state=0, **INTERCEPTS[intercept]).fit(X, y))
+    assert np.array_equal(models[0].coef_, models[1].coef_)
+    assert np.array_equal(models[0].intercept_, models[1].intercept_)

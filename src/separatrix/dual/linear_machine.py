@@ -23,6 +23,7 @@ from separatrix.data.source import in_parallel
 from separatrix.dual.active_set import newton_steps, row_newton
 from separatrix.dual.at_hand.conjugate import conjugate_points
 from separatrix.dual.at_hand.few_columns import ALONE, factored_points, products_of_columns
+from separatrix.dual.at_hand.few_rows import paired_points
 from separatrix.dual.centred_rows import CentredRows, DenseCopy
 from separatrix.dual.interior import interior_points, on_the_margin, with_intercept
 from separatrix.dual.interior_batch import hinge_gaps, hinge_optimum, interior_optima, is_looped
@@ -133,6 +134,13 @@ def near_optima(
         if stop.is_set() or (proven and all(p.upper - p.lower <= tol * p.value for p, _ in proven)):
             return proven
         rows = rows.precise
+    if power == 1 and rows.gram is not None:
+        pairs, violation = paired_points(machines, max_iter, stop)
+        proven = _all_proven(machines, pairs) if pairs else []
+        # What is left of the gap of rows without a violation is the rounding that is counted, for other methods too.
+        enough = min(tol, _PLAIN) if fine and violation > _PLAIN else tol
+        if proven and all(p.upper - p.lower <= enough * p.value for p, _ in proven):
+            return proven
     factor = rows.factor
     inner = machines if factor is None else [replace(machine, rows=factor.rows) for machine in machines]
     goal = _PLAIN if fine else max(_ROUNDED, _INNER_HINGE * tol)
@@ -152,11 +160,16 @@ def near_optima(
         points = [each for part in found for each in part]
     if len(points) < len(machines) or stop.is_set():
         return []
-    W, steps = np.array([point[0] for point, _ in points]), [count for _, count in points]
     if factor is not None:
-        W = np.ascontiguousarray(rows.products(factor.multipliers(W.T)).T)
-    beta, alpha = np.array([point[1] for point, _ in points]), np.array([point[2] for point, _ in points])
-    return list(zip(_proven(machines, W, beta, alpha), steps, strict=True))
+        W = rows.products(factor.multipliers(np.array([point[0] for point, _ in points]).T)).T
+        points = [((np.ascontiguousarray(w), *point[1:]), count) for w, (point, count) in zip(W, points, strict=True)]
+    return _all_proven(machines, points)
+
+
+def _all_proven(machines: Sequence[LinearMachine], points: list[tuple[Point, int]]) -> list[tuple[ProvenPoint, int]]:
+    """The points with their proofs, and the steps that led there."""
+    W, beta, alpha = (np.array([point[part] for point, _ in points]) for part in range(3))
+    return list(zip(_proven(machines, W, beta, alpha), [count for _, count in points], strict=True))
 
 
 def _row_optima(machines: Sequence[LinearMachine], max_iter: int, stop: Event) -> list[tuple[ProvenPoint, int]]:

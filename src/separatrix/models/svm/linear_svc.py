@@ -264,6 +264,7 @@ class LinearSVC(SparseCoefficients, LinearRule):
         elif (
             pairs
             and way not in ("dual", "conjugate")
+            and frame.gram is None
             and compiled_pays(1e-9 * cost)
             and (slow or (way == "interior" and pairs[0].has_cheap_slack))
         ):

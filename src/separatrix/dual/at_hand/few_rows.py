@@ -1,0 +1,98 @@
+"""Machines of the hinge on rows that are fewer than their columns: on the matrix of their inner products, in compiled loops
+(kernels/support_vectors/machines.py).
+
+    max_β  Σ ỹᵢβᵢ − ½βᵀKβ,   Σβᵢ = 0 where the intercept is free,      w = Σ βᵢxᵢ
+
+Without a free intercept there is no such sum: a row of zeros with ỹ = 0 and no bounds takes up what the others add up to, and
+changes nothing else; a penalised intercept b = s² Σβ is part of K, as s² beside every product.
+
+Rows in very different units need more steps than interior points, whose Newton matrix they are worth: these are tried as far as
+they cost a fraction of that.
+
+**Complexity** O(n) per step and O(f³) for f free rows; memory O(n²).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from threading import Event
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from separatrix.data.block import Float
+from separatrix.data.source import in_parallel
+from separatrix.dual.linear_search import Point
+from separatrix.lazy import compiled_pays_by_now
+
+if TYPE_CHECKING:
+    from separatrix.dual.linear_machine import LinearMachine
+
+# The violation from which Newton's steps on the free rows lead to the last digits; steps, in squares of the rows.
+_ROUGHLY, _STEPS = 1e-2, 0.25
+# Seconds that loops save: at least, and for every cube of the rows.
+_SAVED, _SAVED_A_CUBE = 3e-3, 1e-9
+# Squares of the rows that are done by the time another thread has been woken.
+_ALONE = 50_000
+
+
+def paired_points(
+    machines: Sequence[LinearMachine], max_iter: int, stop: Event
+) -> tuple[list[tuple[Point, int]], float]:
+    """Where pairs of rows and Newton's steps on the free ones end, with 1 for the steps, as they read K alone; and the largest
+    violation of a margin that is left. There are none where loops are not worth their while.
+    """
+    first, K = machines[0], len(machines)
+    gram, n = first.rows.gram, len(first.price)
+    if gram is None or max_iter < 1 or not compiled_pays_by_now(K * max(_SAVED, _SAVED_A_CUBE * n**3)):
+        return [], np.inf
+    from separatrix.kernels.support_vectors.machines import solve_machine  # numba takes a while to import
+
+    free = first.scaling is None
+    values = gram if free else _with_a_row_of_zeros(gram, 0.0 if first.scaling == 0.0 else 1.0 / first.pull)
+    q = len(values)
+    rows, known, price = np.arange(q), np.ones(q, dtype=np.bool_), np.append(first.price, [first.price.sum()] * (q - n))
+    size, rule = np.sqrt(values.diagonal()), np.array([_ROUGHLY, _STEPS * n**2, 1.0])
+    gamma = np.zeros((n, K))
+    betas, left = np.zeros(K), np.full(K, np.inf)
+
+    def solve(k: int) -> None:
+        if stop.is_set():
+            return
+        signs = np.append(machines[k].signs, np.zeros(q - n))
+        low, high = np.where(signs > 0.0, 0.0, -price), np.where(signs < 0.0, 0.0, price)
+        beta, scores = np.zeros(q), np.zeros(q)
+        _, left[k], _ = solve_machine(values, rows, values, known, signs, low, high, beta, scores, size, rule)
+        gamma[:, k] = beta[:n]
+        if free:
+            betas[k] = _intercept(signs - scores, beta, low, high)
+        elif first.scaling:
+            betas[k] = beta[:n].sum() / first.pull
+
+    try:
+        if K * n**2 <= _ALONE:
+            for k in range(K):
+                solve(k)
+        else:
+            in_parallel(solve, range(K), stop)
+    except KeyboardInterrupt:
+        stop.set()
+    if stop.is_set():
+        return [], np.inf
+    W = first.rows.products(gamma) if K > 1 else first.rows.products(gamma[:, 0])[:, None]
+    alphas = [machine.signs * own for machine, own in zip(machines, gamma.T, strict=True)]
+    points = [((np.ascontiguousarray(W[:, k]), float(betas[k]), alphas[k]), 1) for k in range(K)]
+    return points, float(left.max())
+
+
+def _with_a_row_of_zeros(gram: Float, besides: float) -> Float:
+    n = len(gram)
+    values = np.zeros((n + 1, n + 1))
+    np.add(gram, besides, out=values[:n, :n])
+    return values
+
+
+def _intercept(v: Float, beta: Float, low: Float, high: Float) -> float:
+    """The middle of the values that leave the least violation."""
+    top, bottom = v[beta < high].max(initial=-np.inf), v[beta > low].min(initial=np.inf)
+    return 0.5 * float(top + bottom) if np.isfinite(top + bottom) else 0.0
