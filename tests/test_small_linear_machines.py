@@ -346,6 +346,32 @@ def test_few_rows_of_any_kind_have_the_optimum_that_is_proven(intercept, scales)
 
 
 @pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("C", [0.01, 1.0, 300.0])
+def test_pairs_of_few_sparse_rows_end_where_sweeps_do_not(monkeypatch, intercept, loss, C):
+    X, y = text(250, 1500, 2, 3, scales=3.0)
+    settings = {"C": C, "loss": loss, "tol": 1e-6, "random_state": 0, "max_iter": 20_000, **INTERCEPTS[intercept]}
+    proven = []
+    inner = linear_machine.paired_points
+
+    def watched(machines, gram, *args):
+        assert sp.issparse(machines[0].rows.X)
+        assert len(gram) == len(y)
+        proven.append(inner(machines, gram, *args))
+        return proven[-1]
+
+    monkeypatch.setattr(linear_machine, "paired_points", watched)
+    monkeypatch.setattr(linear_svc, "swept", lambda machines, *args: [None] * len(machines))
+    model = LinearSVC(**settings).fit(X, y)
+    assert len(proven[0][0]) == 1
+    assert model.fit_.status is Status.CONVERGED
+    monkeypatch.setattr(linear_machine, "paired_points", lambda *args: ([], np.inf))
+    other = LinearSVC(**settings).fit(X.toarray(), y)
+    found, least = values(model, X, y).sum(), values(other, X, y).sum()
+    assert abs(found - least) <= model.fit_.certificate.gap + other.fit_.certificate.gap + 1e-12 * least
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
 def test_pairs_of_few_rows_have_the_same_bits_on_threads(monkeypatch, intercept):
     from separatrix.dual.at_hand import few_rows
 

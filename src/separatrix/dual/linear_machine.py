@@ -23,7 +23,7 @@ from separatrix.data.source import in_parallel
 from separatrix.dual.active_set import newton_steps, row_newton
 from separatrix.dual.at_hand.conjugate import conjugate_points
 from separatrix.dual.at_hand.few_columns import ALONE, factored_points, products_of_columns
-from separatrix.dual.at_hand.few_rows import paired_points
+from separatrix.dual.at_hand.few_rows import is_on_few_rows, paired_points
 from separatrix.dual.centred_rows import CentredRows, DenseCopy
 from separatrix.dual.interior import interior_points, on_the_margin, with_intercept
 from separatrix.dual.interior_batch import hinge_gaps, hinge_optimum, interior_optima, is_looped
@@ -120,13 +120,21 @@ def _together(machines: Sequence[LinearMachine]) -> Sides:
 
 
 def near_optima(
-    machines: Sequence[LinearMachine], tol: float, max_iter: int, stop: Event, *, fine: bool, conjugate: bool = False
+    machines: Sequence[LinearMachine],
+    tol: float,
+    max_iter: int,
+    stop: Event,
+    *,
+    fine: bool,
+    conjugate: bool = False,
+    only_pairs: bool = False,
 ) -> list[tuple[ProvenPoint, int]]:
     """Points that are likely to be optimal, with their proofs, of machines on the same rows; and the steps that led there.
 
     By Newton's method for the squared hinge, by interior points for the hinge, and on the rows' side where the rows are few;
     there are none where these are not to be had. `conjugate` gradients take Newton's steps for the squared hinge on sparse rows
-    as they are stored. `fine` asks for the last digits; Ctrl-C sets `stop`.
+    as they are stored. `only_pairs` of rows are tried where other methods would take too long. `fine` asks for the last digits;
+    Ctrl-C sets `stop`.
     """
     rows, power = machines[0].rows, machines[0].power
     if rows.single:  # a Gram matrix in single precision proves how much it is worth
@@ -134,13 +142,16 @@ def near_optima(
         if stop.is_set() or (proven and all(p.upper - p.lower <= tol * p.value for p, _ in proven)):
             return proven
         rows = rows.precise
-    if power == 1 and rows.gram is not None:
-        pairs, violation = paired_points(machines, max_iter, stop)
+    gram = rows.row_gram if is_on_few_rows(machines[0]) else rows.gram if power == 1 else None
+    if gram is not None:
+        pairs, violation = paired_points(machines, gram, max_iter, stop)
         proven = _all_proven(machines, pairs) if pairs else []
         # What is left of the gap of rows without a violation is the rounding that is counted, for other methods too.
         enough = min(tol, _PLAIN) if fine and violation > _PLAIN else tol
         if proven and all(p.upper - p.lower <= enough * p.value for p, _ in proven):
             return proven
+    if only_pairs or stop.is_set():
+        return []
     factor = rows.factor
     inner = machines if factor is None else [replace(machine, rows=factor.rows) for machine in machines]
     goal = _PLAIN if fine else max(_ROUNDED, _INNER_HINGE * tol)

@@ -1,10 +1,11 @@
-"""Machines of the hinge on rows that are fewer than their columns: on the matrix of their inner products, in compiled loops
+"""Machines on rows that are fewer than their columns: on the matrix of their inner products, in compiled loops
 (kernels/support_vectors/machines.py).
 
     max_β  Σ ỹᵢβᵢ − ½βᵀKβ,   Σβᵢ = 0 where the intercept is free,      w = Σ βᵢxᵢ
 
 Without a free intercept there is no such sum: a row of zeros with ỹ = 0 and no bounds takes up what the others add up to, and
-changes nothing else; a penalised intercept b = s² Σβ is part of K, as s² beside every product.
+changes nothing else; a penalised intercept b = s² Σβ is part of K, as s² beside every product. So is the ridge of the squared
+hinge, whose β has no bound; but as Σ Cξ² is no more than ΣC at the optimum, no α = 2Cξ is larger than 2√(C ΣC).
 
 Rows in very different units need more steps than interior points, whose Newton matrix they are worth: these are tried as far as
 they cost a fraction of that.
@@ -32,26 +33,40 @@ if TYPE_CHECKING:
 _ROUGHLY, _STEPS = 1e-2, 0.25
 # Seconds that loops save: at least, and for every cube of the rows.
 _SAVED, _SAVED_A_CUBE = 3e-3, 1e-9
+# Nanoseconds that pairs of sparse rows may take.
+_SPARSE = 3e7
 # Squares of the rows that are done by the time another thread has been woken.
 _ALONE = 50_000
 
 
+def pairs_cost(n_rows: int) -> float:
+    """About how many nanoseconds a machine takes."""
+    return 12.0 * n_rows**2 + 0.015 * float(n_rows) ** 3
+
+
+def is_on_few_rows(machine: LinearMachine) -> bool:
+    """Whether sparse rows are so few that pairs of them are worth a try where sweeps are many."""
+    return machine.rows.has_row_gram and pairs_cost(len(machine.price)) <= _SPARSE
+
+
 def paired_points(
-    machines: Sequence[LinearMachine], max_iter: int, stop: Event
+    machines: Sequence[LinearMachine], gram: Float, max_iter: int, stop: Event
 ) -> tuple[list[tuple[Point, int]], float]:
     """Where pairs of rows and Newton's steps on the free ones end, with 1 for the steps, as they read K alone; and the largest
     violation of a margin that is left. There are none where loops are not worth their while.
     """
     first, K = machines[0], len(machines)
-    gram, n = first.rows.gram, len(first.price)
-    if gram is None or max_iter < 1 or not compiled_pays_by_now(K * max(_SAVED, _SAVED_A_CUBE * n**3)):
+    n = len(first.price)
+    if max_iter < 1 or not np.isfinite(gram).all() or not compiled_pays_by_now(K * max(_SAVED, _SAVED_A_CUBE * n**3)):
         return [], np.inf
     from separatrix.kernels.support_vectors.machines import solve_machine  # numba takes a while to import
 
-    free = first.scaling is None
+    free, upper = first.scaling is None, first.price
+    if first.power == 2:
+        gram, upper = gram + np.diag(first.ridge), 2.1 * np.sqrt(first.price * first.price.sum())
     values = gram if free else _with_a_row_of_zeros(gram, 0.0 if first.scaling == 0.0 else 1.0 / first.pull)
     q = len(values)
-    rows, known, price = np.arange(q), np.ones(q, dtype=np.bool_), np.append(first.price, [first.price.sum()] * (q - n))
+    rows, known, upper = np.arange(q), np.ones(q, dtype=np.bool_), np.append(upper, [upper.sum()] * (q - n))
     size, rule = np.sqrt(values.diagonal()), np.array([_ROUGHLY, _STEPS * n**2, 1.0])
     gamma = np.zeros((n, K))
     betas, left = np.zeros(K), np.full(K, np.inf)
@@ -60,7 +75,7 @@ def paired_points(
         if stop.is_set():
             return
         signs = np.append(machines[k].signs, np.zeros(q - n))
-        low, high = np.where(signs > 0.0, 0.0, -price), np.where(signs < 0.0, 0.0, price)
+        low, high = np.where(signs > 0.0, 0.0, -upper), np.where(signs < 0.0, 0.0, upper)
         beta, scores = np.zeros(q), np.zeros(q)
         _, left[k], _ = solve_machine(values, rows, values, known, signs, low, high, beta, scores, size, rule)
         gamma[:, k] = beta[:n]
