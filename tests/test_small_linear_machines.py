@@ -298,7 +298,7 @@ def wide(n: int, d: int, classes: int, seed: int, scales: float = 0.0) -> tuple[
 
 @pytest.mark.parametrize("intercept", INTERCEPTS)
 @pytest.mark.parametrize("C", [1e-4, 0.01, 1.0, 1e4])
-@pytest.mark.parametrize(("n", "d", "classes"), [(40, 60, 2), (150, 151, 3), (260, 400, 2)])
+@pytest.mark.parametrize(("n", "d", "classes"), [(40, 60, 2), (150, 151, 3), (260, 400, 2), (300, 180, 3)])
 def test_pairs_of_few_rows_end_where_interior_points_do(monkeypatch, intercept, C, n, d, classes):
     X, y = wide(n, d, classes, n)
     settings = {"C": C, "loss": "hinge", "tol": 1e-6, "random_state": 0, **INTERCEPTS[intercept]}
@@ -311,8 +311,8 @@ def test_pairs_of_few_rows_end_where_interior_points_do(monkeypatch, intercept, 
 
     monkeypatch.setattr(linear_machine, "paired_points", watched)
     model = LinearSVC(**settings).fit(X, y)
-    assert len(seen) == 1
-    assert len(seen[0][0]) == len(model.coef_)
+    if n < d:  # of others sweeps may be enough, and hard ones end before they are solved
+        assert [len(points) for points, _ in seen] == [len(model.coef_)]
     assert model.fit_.status is Status.CONVERGED
     monkeypatch.setattr(linear_machine, "paired_points", lambda *args: ([], np.inf))
     other = LinearSVC(**settings).fit(X, y)

@@ -23,7 +23,7 @@ from separatrix.data.source import in_parallel
 from separatrix.dual.active_set import newton_steps, row_newton
 from separatrix.dual.at_hand.conjugate import conjugate_points
 from separatrix.dual.at_hand.few_columns import ALONE, factored_points, products_of_columns
-from separatrix.dual.at_hand.few_rows import is_on_few_rows, paired_points
+from separatrix.dual.at_hand.few_rows import paired_points, pairs_gram
 from separatrix.dual.centred_rows import CentredRows, DenseCopy
 from separatrix.dual.interior import interior_points, on_the_margin, with_intercept
 from separatrix.dual.interior_batch import hinge_gaps, hinge_optimum, interior_optima, is_looped
@@ -142,7 +142,7 @@ def near_optima(
         if stop.is_set() or (proven and all(p.upper - p.lower <= tol * p.value for p, _ in proven)):
             return proven
         rows = rows.precise
-    gram = rows.row_gram if is_on_few_rows(machines[0]) else rows.gram if power == 1 else None
+    gram = pairs_gram(machines[0])
     if gram is not None:
         pairs, violation = paired_points(machines, gram, max_iter, stop)
         proven = _all_proven(machines, pairs) if pairs else []

@@ -1,4 +1,4 @@
-"""Machines on rows that are fewer than their columns: on the matrix of their inner products, in compiled loops
+"""Machines on rows that are few beside their columns: on the matrix of their inner products, in compiled loops
 (kernels/support_vectors/machines.py).
 
     max_β  Σ ỹᵢβᵢ − ½βᵀKβ,   Σβᵢ = 0 where the intercept is free,      w = Σ βᵢxᵢ
@@ -20,19 +20,24 @@ from threading import Event
 from typing import TYPE_CHECKING
 
 import numpy as np
+import scipy.sparse as sp
 
 from separatrix.data.block import Float
 from separatrix.data.source import in_parallel
+from separatrix.dual.at_hand.dense_gram import dense_gram
 from separatrix.dual.linear_search import Point
 from separatrix.lazy import compiled_pays_by_now
 
 if TYPE_CHECKING:
     from separatrix.dual.linear_machine import LinearMachine
 
-# The violation from which Newton's steps on the free rows lead to the last digits; steps, in squares of the rows.
-_ROUGHLY, _STEPS = 1e-2, 0.25
+# The violation from which Newton's steps on the free rows lead to the last digits; steps per row, and those per sparse row, for
+# which other methods take longest.
+_ROUGHLY, _STEPS, _SPARSE_STEPS = 1e-2, 25.0, 100.0
 # Seconds that loops save: at least, and for every cube of the rows.
 _SAVED, _SAVED_A_CUBE = 3e-3, 1e-9
+# Rows of a matrix that is not kept. Steps of interior points, and their nanoseconds for each product and row.
+_MOST, _INTERIOR, _PRODUCT, _ROW = 3000, 18.0, 0.06, 100.0
 # Nanoseconds that pairs of sparse rows may take.
 _SPARSE = 3e7
 # Squares of the rows that are done by the time another thread has been woken.
@@ -47,6 +52,21 @@ def pairs_cost(n_rows: int) -> float:
 def is_on_few_rows(machine: LinearMachine) -> bool:
     """Whether sparse rows are so few that pairs of them are worth a try where sweeps are many."""
     return machine.rows.has_row_gram and pairs_cost(len(machine.price)) <= _SPARSE
+
+
+def pairs_gram(machine: LinearMachine) -> Float | None:
+    """The products of rows with each other, where pairs are worth a try: for the hinge wherever they cost less than half of
+    what interior points do.
+    """
+    rows, (n, d) = machine.rows, machine.rows.X.shape
+    if is_on_few_rows(machine):
+        return rows.row_gram
+    if machine.power == 2 or rows.gram is not None or sp.issparse(rows.X):
+        return None if machine.power == 2 else rows.gram
+    interior = _INTERIOR * (_PRODUCT * n * d**2 + _ROW * n + _PRODUCT * d**3 / 3.0)
+    if n > _MOST or pairs_cost(n) + _PRODUCT * float(n) ** 2 * d >= 0.5 * interior:
+        return None
+    return dense_gram(rows.X, rows.centre)[0]
 
 
 def paired_points(
@@ -66,8 +86,9 @@ def paired_points(
         gram, upper = gram + np.diag(first.ridge), 2.1 * np.sqrt(first.price * first.price.sum())
     values = gram if free else _with_a_row_of_zeros(gram, 0.0 if first.scaling == 0.0 else 1.0 / first.pull)
     q = len(values)
+    most = (_SPARSE_STEPS if sp.issparse(first.rows.X) else _STEPS) * n
     rows, known, upper = np.arange(q), np.ones(q, dtype=np.bool_), np.append(upper, [upper.sum()] * (q - n))
-    size, rule = np.sqrt(values.diagonal()), np.array([_ROUGHLY, _STEPS * n**2, 1.0])
+    size, rule = np.sqrt(values.diagonal()), np.array([_ROUGHLY, most, 1.0])
     gamma = np.zeros((n, K))
     betas, left = np.zeros(K), np.full(K, np.inf)
 
@@ -85,11 +106,14 @@ def paired_points(
             betas[k] = beta[:n].sum() / first.pull
 
     try:
+        solve(0)
+        if not left[0] <= _ROUGHLY:  # the others are as hard
+            return [], np.inf
         if K * n**2 <= _ALONE:
-            for k in range(K):
+            for k in range(1, K):
                 solve(k)
         else:
-            in_parallel(solve, range(K), stop)
+            in_parallel(solve, range(1, K), stop)
     except KeyboardInterrupt:
         stop.set()
     if stop.is_set():
