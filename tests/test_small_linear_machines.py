@@ -11,6 +11,7 @@ import scipy.sparse as sp
 import separatrix.kernels.support_vectors.squared_hinge  # noqa: F401  # loads numba: compiled steps are taken from then on
 from separatrix import LinearSVC, Status
 from separatrix.dual import interior_batch, linear_machine
+from separatrix.dual.at_hand import few_columns
 from separatrix.models.svm import linear_svc
 
 INTERCEPTS: dict[str, dict[str, Any]] = {
@@ -78,7 +79,7 @@ def test_sparse_machines_take_conjugate_gradients_or_sweeps(monkeypatch, small):
 
 @pytest.mark.parametrize("intercept", INTERCEPTS)
 @pytest.mark.parametrize("C", [0.003, 1.0, 1e4])
-@pytest.mark.parametrize(("n", "d", "classes"), [(60, 30, 2), (300, 4, 5), (900, 12, 2)])
+@pytest.mark.parametrize(("n", "d", "classes"), [(60, 30, 2), (300, 4, 5), (900, 12, 2), (2500, 5, 3)])
 @pytest.mark.parametrize("centre", [0.0, 1e3])
 def test_compiled_steps_on_few_columns_end_where_the_others_do(monkeypatch, intercept, C, n, d, classes, centre):
     rng = np.random.default_rng(n)
@@ -89,12 +90,57 @@ def test_compiled_steps_on_few_columns_end_where_the_others_do(monkeypatch, inte
     )
     models = []
     for narrow in (1_000_000, 0):
-        monkeypatch.setattr(linear_machine, "_NARROW", narrow)
+        monkeypatch.setattr(few_columns, "_NARROW", narrow)
         models.append(LinearSVC(C=C, random_state=0, **INTERCEPTS[intercept]).fit(X, y))
     found, other = (values(model, X, y).sum() for model in models)
     assert models[0].fit_.status is Status.CONVERGED
     assert found - other <= models[0].fit_.certificate.gap + 1e-10 * other
     np.testing.assert_allclose(found, other, rtol=1e-6)
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize(
+    ("n", "d", "C"), [(400, 3, 1.0), (5000, 7, 1e-3), (5000, 7, 1e5), (3000, 20, 1.0), (700, 63, 1e6)]
+)
+def test_a_hessian_that_changes_with_few_rows_leads_to_the_optimum(intercept, n, d, C):
+    """The gradient at the end of the compiled steps is zero, from a sample's optimum as from zero, whatever C."""
+    from separatrix.kernels.support_vectors.squared_hinge_factor import squared_hinge_factor
+
+    X, y = rows_of(n, d, 2, 8)
+    X = (X - X.mean(axis=0)) * 10.0 ** np.random.default_rng(d).uniform(-2, 2, d)
+    pull = {"free": [0.0], "penalised": [0.25], "none": []}[intercept]
+    A, rho, signs = np.column_stack([X, *(np.ones(n) for _ in pull)]), np.array([1.0] * d + pull), 2.0 * y - 1.0
+    theta, alpha, costs = np.zeros(len(rho)), np.zeros(n), np.full(n, 2.0 * C)
+    steps, ended = squared_hinge_factor(np.ascontiguousarray(A.T), rho, signs, costs, 1e-12, 50, theta, alpha)
+    assert ended
+    assert 0 < steps < 50
+    np.testing.assert_allclose(alpha, costs * np.maximum(1.0 - signs * (A @ theta), 0.0), atol=1e-7 * alpha.max())
+    gradient = rho * theta - A.T @ (signs * alpha)
+    value = 0.5 * rho @ theta**2 + C * np.square(np.maximum(1.0 - signs * (A @ theta), 0.0)).sum()
+    held = rho > 0.0
+    gap = 0.5 * (gradient[held] ** 2 / rho[held]).sum() + np.abs(gradient[~held]).sum() * max(1.0, abs(theta[-1]))
+    assert gap <= 1e-10 * value
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+def test_compiled_steps_read_rows_of_any_kind_and_weights_as_repeated_rows(intercept):
+    X, y = rows_of(2400, 6, 3, 9, centre=5.0)
+    X = np.asarray(X, dtype=np.float32)
+    settings = {"C": 0.7, "tol": 1e-9, "random_state": 0, **INTERCEPTS[intercept]}
+    model = LinearSVC(**settings).fit(X, y)
+    least = values(model, X.astype(float), y).sum()
+    assert model.fit_.certificate.relative_gap <= 1e-9
+    for other in (X.astype(np.float64), np.asfortranarray(X), np.asfortranarray(X.astype(np.float64))):
+        found = LinearSVC(**settings).fit(other, y)
+        assert abs(values(found, X.astype(float), y).sum() - least) <= 3e-9 * least
+    counts = np.random.default_rng(1).integers(1, 4, len(y))
+    weighted = LinearSVC(**settings).fit(X, y, sample_weight=counts)
+    repeated = LinearSVC(**settings).fit(np.repeat(X, counts, axis=0), np.repeat(y, counts))
+    sums = [
+        values(one, np.repeat(X, counts, axis=0).astype(float), np.repeat(y, counts)).sum()
+        for one in (weighted, repeated)
+    ]
+    assert abs(sums[0] - sums[1]) <= 3e-9 * sums[1]
 
 
 @pytest.mark.parametrize("intercept", INTERCEPTS)
@@ -133,12 +179,14 @@ def test_compiled_interior_points_end_where_the_others_do(monkeypatch, intercept
 
 
 @pytest.mark.parametrize("intercept", INTERCEPTS)
-def test_machines_have_the_same_bits_one_by_one_on_threads(monkeypatch, intercept):
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_machines_have_the_same_bits_one_by_one_on_threads(monkeypatch, intercept, loss):
     X, y = rows_of(300, 22, 9, 6)
     models = []
-    for narrow in (0, np.inf):
-        monkeypatch.setattr(linear_machine, "_NARROW", narrow)
-        models.append(LinearSVC(C=0.3, loss="hinge", random_state=0, **INTERCEPTS[intercept]).fit(X, y))
+    for alone in (0, np.inf):
+        monkeypatch.setattr(linear_machine, "ALONE", alone)
+        monkeypatch.setattr(few_columns, "ALONE", alone)
+        models.append(LinearSVC(C=0.3, loss=loss, random_state=0, **INTERCEPTS[intercept]).fit(X, y))
     assert np.array_equal(models[0].coef_, models[1].coef_)
     assert np.array_equal(models[0].intercept_, models[1].intercept_)
 
@@ -239,3 +287,98 @@ def test_a_weighted_gram_matrix_of_sparse_rows_is_that_of_dense_ones():
     weights = np.random.default_rng(0).random(200)
     dense = interior_batch.weighted_gram(X.toarray(), weights)
     np.testing.assert_allclose(interior_batch.weighted_gram(X, weights), dense, rtol=1e-12, atol=1e-12 * dense.max())
+
+
+def wide(n: int, d: int, classes: int, seed: int, scales: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    y = np.argmax(X @ rng.standard_normal((d, classes)) + np.sqrt(d) * rng.standard_normal((n, classes)), axis=1)
+    return X * 10.0 ** rng.uniform(-scales, scales, d) + 0.5, y
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("C", [1e-4, 0.01, 1.0, 1e4])
+@pytest.mark.parametrize(("n", "d", "classes"), [(40, 60, 2), (150, 151, 3), (260, 400, 2), (300, 180, 3)])
+def test_pairs_of_few_rows_end_where_interior_points_do(monkeypatch, intercept, C, n, d, classes):
+    X, y = wide(n, d, classes, n)
+    settings = {"C": C, "loss": "hinge", "tol": 1e-6, "random_state": 0, **INTERCEPTS[intercept]}
+    seen = []
+    inner = linear_machine.paired_points
+
+    def watched(*args):
+        seen.append(inner(*args))
+        return seen[-1]
+
+    monkeypatch.setattr(linear_machine, "paired_points", watched)
+    model = LinearSVC(**settings).fit(X, y)
+    if n < d:  # of others sweeps may be enough, and hard ones end before they are solved
+        assert [len(points) for points, _ in seen] == [len(model.coef_)]
+    assert model.fit_.status is Status.CONVERGED
+    monkeypatch.setattr(linear_machine, "paired_points", lambda *args: ([], np.inf))
+    other = LinearSVC(**settings).fit(X, y)
+    found, least = values(model, X, y).sum(), values(other, X, y).sum()
+    assert abs(found - least) <= model.fit_.certificate.gap + other.fit_.certificate.gap + 1e-12 * least
+    np.testing.assert_allclose(model.coef_, other.coef_, atol=1e-3 * np.abs(other.coef_).max())
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("scales", [0.0, 3.0])
+def test_few_rows_of_any_kind_have_the_optimum_that_is_proven(intercept, scales):
+    X, y = wide(90, 140, 3, 4, scales)
+    X = np.asarray(X, dtype=np.float32)
+    settings = {"C": 0.3, "loss": "hinge", "random_state": 0, **INTERCEPTS[intercept]}
+    model = LinearSVC(**settings).fit(X, y)
+    least = values(model, X.astype(float), y).sum()
+    assert model.fit_.status is Status.CONVERGED
+    for other in (np.asfortranarray(X), X.astype(np.float64), sp.csr_array(X)):
+        found = LinearSVC(**settings).fit(other, y)
+        assert abs(values(found, X.astype(float), y).sum() - least) <= 1e-7 * least
+    counts = np.random.default_rng(2).integers(1, 3, len(y))
+    every = (np.repeat(X, counts, axis=0), np.repeat(y, counts))
+    sums = [
+        values(fitted, every[0].astype(float), every[1]).sum()
+        for fitted in (
+            LinearSVC(**settings).fit(X, y, sample_weight=counts),
+            LinearSVC(**settings, tol=1e-7).fit(*every),
+        )
+    ]
+    assert abs(sums[0] - sums[1]) <= 2e-7 * sums[1]
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("C", [0.01, 1.0, 300.0])
+def test_pairs_of_few_sparse_rows_end_where_sweeps_do_not(monkeypatch, intercept, loss, C):
+    X, y = text(250, 1500, 2, 3, scales=3.0)
+    settings = {"C": C, "loss": loss, "tol": 1e-6, "random_state": 0, "max_iter": 20_000, **INTERCEPTS[intercept]}
+    proven = []
+    inner = linear_machine.paired_points
+
+    def watched(machines, gram, *args):
+        assert sp.issparse(machines[0].rows.X)
+        assert len(gram) == len(y)
+        proven.append(inner(machines, gram, *args))
+        return proven[-1]
+
+    monkeypatch.setattr(linear_machine, "paired_points", watched)
+    monkeypatch.setattr(linear_svc, "swept", lambda machines, *args: [None] * len(machines))
+    model = LinearSVC(**settings).fit(X, y)
+    assert len(proven[0][0]) == 1
+    assert model.fit_.status is Status.CONVERGED
+    monkeypatch.setattr(linear_machine, "paired_points", lambda *args: ([], np.inf))
+    other = LinearSVC(**settings).fit(X.toarray(), y)
+    found, least = values(model, X, y).sum(), values(other, X, y).sum()
+    assert abs(found - least) <= model.fit_.certificate.gap + other.fit_.certificate.gap + 1e-12 * least
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+def test_pairs_of_few_rows_have_the_same_bits_on_threads(monkeypatch, intercept):
+    from separatrix.dual.at_hand import few_rows
+
+    X, y = wide(210, 300, 6, 5)
+    models = []
+    for alone in (0, np.inf):
+        monkeypatch.setattr(few_rows, "_ALONE", alone)
+        models.append(LinearSVC(C=0.3, loss="hinge", random_state=0, **INTERCEPTS[intercept]).fit(X, y))
+    assert np.array_equal(models[0].coef_, models[1].coef_)
+    assert np.array_equal(models[0].intercept_, models[1].intercept_)

@@ -22,6 +22,8 @@ from separatrix.data.block import Float
 from separatrix.data.source import in_parallel
 from separatrix.dual.active_set import newton_steps, row_newton
 from separatrix.dual.at_hand.conjugate import conjugate_points
+from separatrix.dual.at_hand.few_columns import ALONE, factored_points, products_of_columns
+from separatrix.dual.at_hand.few_rows import paired_points, pairs_gram
 from separatrix.dual.centred_rows import CentredRows, DenseCopy
 from separatrix.dual.interior import interior_points, on_the_margin, with_intercept
 from separatrix.dual.interior_batch import hinge_gaps, hinge_optimum, interior_optima, is_looped
@@ -29,7 +31,6 @@ from separatrix.dual.linear_proof import Sides
 from separatrix.dual.linear_search import Ascent, DualMachine, LinearDual, Point, try_together
 from separatrix.dual.record import ProvenPoint, Record
 from separatrix.dual.sweeps import ActiveRows, Swept, Until
-from separatrix.lazy import compiled_pays_by_now
 
 # The gap to reach on the rows' side, of what is asked for; another step of interior points is a tenth of their cost.
 _INNER, _INNER_HINGE = 0.1, 0.01
@@ -39,10 +40,8 @@ _SURE, _SELDOM, _LATE = 0.2, 3.0, 1e9
 _TOGETHER = 16_384
 # The share of rows outside the margin of the weights with all α at their bounds, up to which sweeps are worth a try.
 _CHEAP = 0.2
-# Products of two columns in all rows up to which compiled loops are quicker than calls, and the steps that they may take.
-_NARROW, _NARROW_STEPS = 1_000_000, 50
-# Seconds that they save: of a fit by Newton's method and by interior points, at least, and of the latter for every row.
-_SAVED_SQUARED, _SAVED_HINGE, _SAVED_A_ROW = 1.2e-3, 3e-3, 1.5e-6
+# Seconds that compiled interior points save, at least and for every row.
+_SAVED_HINGE, _SAVED_A_ROW = 3e-3, 1.5e-6
 # Multiplications that take as long as one of two stored entries, and as what else a step of interior points does with a row.
 _PAIR, _PER_ROW = 12.0, 3000.0
 # The gap, of the objective, at which it is plain which rows are on the margin; and one that is nothing but rounding.
@@ -78,8 +77,7 @@ class LinearMachine(DualMachine):
     @property
     def is_narrow(self) -> bool:
         """Whether dense rows have so few columns that a step takes longer to call than to compute."""
-        (n, d), X = self.rows.X.shape, self.rows.X
-        return not sp.issparse(X) and n * (d + 1) ** 2 <= _NARROW
+        return not sp.issparse(self.rows.X) and products_of_columns(self.rows) <= ALONE
 
     @property
     def has_cheap_slack(self) -> bool:
@@ -122,13 +120,21 @@ def _together(machines: Sequence[LinearMachine]) -> Sides:
 
 
 def near_optima(
-    machines: Sequence[LinearMachine], tol: float, max_iter: int, stop: Event, *, fine: bool, conjugate: bool = False
+    machines: Sequence[LinearMachine],
+    tol: float,
+    max_iter: int,
+    stop: Event,
+    *,
+    fine: bool,
+    conjugate: bool = False,
+    only_pairs: bool = False,
 ) -> list[tuple[ProvenPoint, int]]:
     """Points that are likely to be optimal, with their proofs, of machines on the same rows; and the steps that led there.
 
     By Newton's method for the squared hinge, by interior points for the hinge, and on the rows' side where the rows are few;
     there are none where these are not to be had. `conjugate` gradients take Newton's steps for the squared hinge on sparse rows
-    as they are stored. `fine` asks for the last digits; Ctrl-C sets `stop`.
+    as they are stored. `only_pairs` of rows are tried where other methods would take too long. `fine` asks for the last digits;
+    Ctrl-C sets `stop`.
     """
     rows, power = machines[0].rows, machines[0].power
     if rows.single:  # a Gram matrix in single precision proves how much it is worth
@@ -136,27 +142,45 @@ def near_optima(
         if stop.is_set() or (proven and all(p.upper - p.lower <= tol * p.value for p, _ in proven)):
             return proven
         rows = rows.precise
+    gram = pairs_gram(machines[0])
+    if gram is not None:
+        pairs, violation = paired_points(machines, gram, max_iter, stop)
+        proven = _all_proven(machines, pairs) if pairs else []
+        # What is left of the gap of rows without a violation is the rounding that is counted, for other methods too.
+        enough = min(tol, _PLAIN) if fine and violation > _PLAIN else tol
+        if proven and all(p.upper - p.lower <= enough * p.value for p, _ in proven):
+            return proven
+    if only_pairs or stop.is_set():
+        return []
     factor = rows.factor
     inner = machines if factor is None else [replace(machine, rows=factor.rows) for machine in machines]
-    parts = _parts(inner, apart=_is_worth_threads(inner))
-    found: list[list[tuple[Point, int]]] = [[] for _ in parts]
     goal = _PLAIN if fine else max(_ROUNDED, _INNER_HINGE * tol)
     if power == 2:
         goal = 0.0 if fine else _INNER * tol
     method = conjugate_points if conjugate else _newton_points if power == 2 else _interior_points
 
-    def search(at: int) -> None:
-        found[at] = method(parts[at], goal, max_iter, stop, fine)
+    points = factored_points(inner, goal, max_iter, stop) if method is _newton_points else []
+    if not points:
+        parts = _parts(inner, apart=_is_worth_threads(inner))
+        found: list[list[tuple[Point, int]]] = [[] for _ in parts]
 
-    in_parallel(search, range(len(parts)), stop)
-    points = [each for part in found for each in part]
+        def search(at: int) -> None:
+            found[at] = method(parts[at], goal, max_iter, stop, fine)
+
+        in_parallel(search, range(len(parts)), stop)
+        points = [each for part in found for each in part]
     if len(points) < len(machines) or stop.is_set():
         return []
-    W, steps = np.array([point[0] for point, _ in points]), [count for _, count in points]
     if factor is not None:
-        W = np.ascontiguousarray(rows.products(factor.multipliers(W.T)).T)
-    beta, alpha = np.array([point[1] for point, _ in points]), np.array([point[2] for point, _ in points])
-    return list(zip(_proven(machines, W, beta, alpha), steps, strict=True))
+        W = rows.products(factor.multipliers(np.array([point[0] for point, _ in points]).T)).T
+        points = [((np.ascontiguousarray(w), *point[1:]), count) for w, (point, count) in zip(W, points, strict=True)]
+    return _all_proven(machines, points)
+
+
+def _all_proven(machines: Sequence[LinearMachine], points: list[tuple[Point, int]]) -> list[tuple[ProvenPoint, int]]:
+    """The points with their proofs, and the steps that led there."""
+    W, beta, alpha = (np.array([point[part] for point, _ in points]) for part in range(3))
+    return list(zip(_proven(machines, W, beta, alpha), [count for _, count in points], strict=True))
 
 
 def _row_optima(machines: Sequence[LinearMachine], max_iter: int, stop: Event) -> list[tuple[ProvenPoint, int]]:
@@ -209,9 +233,9 @@ def try_sweeps(
 
 def _is_worth_threads(machines: Sequence[LinearMachine]) -> bool:
     """Whether machines of the hinge are solved one by one, in compiled loops that take longer than threads do to begin."""
-    n, d = machines[0].rows.X.shape
-    saved = max(_SAVED_HINGE, _SAVED_A_ROW * n * len(machines))
-    return machines[0].power == 1 and is_looped(n, d, saved) and len(machines) * n * (d + 1) ** 2 > _NARROW
+    first, (n, d), K = machines[0], machines[0].rows.X.shape, len(machines)
+    looped = first.power == 1 and is_looped(n, d, max(_SAVED_HINGE, _SAVED_A_ROW * n * K))
+    return looped and K * products_of_columns(first.rows) > ALONE
 
 
 def _parts(machines: Sequence[LinearMachine], *, apart: bool = False) -> list[Sequence[LinearMachine]]:
@@ -225,9 +249,6 @@ def _newton_points(
 ) -> list[tuple[Point, int]]:
     """Where Newton's method ends for machines of the squared hinge, and its steps."""
     first = machines[0]
-    compiled = first.is_narrow and compiled_pays_by_now(_SAVED_SQUARED)
-    if compiled and (narrow := _narrow_points(machines, tol, max_iter, stop)):
-        return narrow
     if stop.is_set() or not (first.is_narrow or first.rows.dense_copy is not None):
         return []
     A, rho, back = _dense_rows(first, plain=first.is_narrow)
@@ -246,25 +267,6 @@ def _newton_points(
     for theta, alpha, steps in zip(last.theta, last.alpha, last.steps, strict=True):
         beta = float(theta[d]) if len(theta) > d else 0.0
         found.append(((*back(theta[:d], beta), alpha), int(steps)))
-    return found
-
-
-def _narrow_points(
-    machines: Sequence[LinearMachine], tol: float, max_iter: int, stop: Event
-) -> list[tuple[Point, int]]:
-    """`_newton_points` on dense rows with few columns, in compiled code; none where one machine did not end by itself."""
-    from separatrix.kernels.support_vectors.squared_hinge import squared_hinge_factor  # numba takes a while to import
-
-    first, found = machines[0], []
-    A, rho, _ = _dense_rows(first)
-    n, d, costs = len(A), first.rows.X.shape[1], 2.0 * first.price
-    for machine in machines:
-        theta, alpha = np.zeros(len(rho)), np.zeros(n)
-        ends = (tol, min(max_iter, _NARROW_STEPS), theta, alpha)
-        steps, ended = squared_hinge_factor(A, rho, machine.signs, costs, *ends)
-        if not (ended and np.isfinite(theta).all()):
-            return []
-        found.append(((theta[:d], float(theta[d]) if len(theta) > d else 0.0, alpha), int(steps)))
     return found
 
 

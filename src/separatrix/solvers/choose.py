@@ -279,15 +279,8 @@ _FEW_ROWS, _FEW_PRODUCTS = 200, 1_000_000
 _COPY_ENTRIES, _PRIMAL_COLUMNS = 30_000_000, 1000
 # Nanoseconds: per entry of a sweep; per product of two columns of a row; per row, in a step of interior points and elsewhere;
 # per value that a pass, a step of Newton's method and a dense copy of the rows read.
-_SWEEP_ENTRY, _PRODUCT, _INTERIOR_ROW, _ROW, _PASS_VALUE, _STEP_VALUE, _COPY_VALUE = (
-    2.0,
-    0.06,
-    100.0,
-    60.0,
-    2.0,
-    6.0,
-    8.0,
-)
+_SWEEP_ENTRY, _PRODUCT, _INTERIOR_ROW, _ROW = 2.0, 0.06, 100.0, 60.0
+_PASS_VALUE, _STEP_VALUE, _COPY_VALUE = 2.0, 6.0, 8.0
 # Sweeps of sparse rows with many columns, and of others, whose columns are rarely as independent. Steps of interior points.
 _SPARSE_SWEEPS, _DENSE_SWEEPS, _INTERIOR_STEPS = 60, 400, 18
 # Interior points look at all rows up to so many, and per column; of more, at the share near the margin, found in a few passes.
@@ -299,6 +292,8 @@ _PAIR, _FEW_PAIRS, _SPARSE_ROW = 0.75, 25.0, 250.0
 _VISIT = 15.0
 # Nanoseconds per entry and row of Newton's method by conjugate gradients: some 40 products with Hessians.
 _CONJUGATE = 80.0
+# Columns up to which Newton's method is compiled loops, whose Hessian changes with few rows; their nanoseconds.
+_LOOPED_COLUMNS, _LOOPED_VALUE, _LOOPED_ROW, _LOOPED_PAIR = 64, 14.0, 60.0, 0.15
 # What a pass of the primal takes beside its arithmetic.
 _PASS = 0.5e6
 # Nanoseconds that the passes of the primal take on a device however few rows there are.
@@ -315,7 +310,8 @@ def svm_costs(n_rows: int, n_features: int, loss: str, entries: int | None = Non
     ``interior``     18 (2h + f + 100 n) + 8np; of n > 12 000 and 300 d rows a fifth in each          n p ≤ 3·10⁷
                      step, and 3 (2np + 60 n) to find them;
                      18 (0.75 e²/n + f + 250 n) of sparse rows with e ≤ np/5
-    ``newton``       (5 + min(15, 30 r)) (h + f + 6np + 60 n) + 8np                                   n p ≤ 3·10⁷
+    ``newton``       (5 + min(15, 30 r)) (h + f + 6np + 60 n) + 8np;                                  n p ≤ 3·10⁷
+                     14np + 60 n + 0.15 n p² of dense rows with d < 64, if that is less
     ``primal``       hinge (25 + min(100, 900 r)) (h + 2e + 60 n + 0.5 ms),                           d ≤ 1000
                      squared (8 + min(30, 100 r)) (h/2 + 2e + 60 n + 0.5 ms)                          and d ≤ n
     ``conjugate``    80 (e + n), squared, of sparse rows                                              d ≤ n
@@ -342,6 +338,10 @@ def svm_costs(n_rows: int, n_features: int, loss: str, entries: int | None = Non
         else:
             step = hessian + factor + _STEP_VALUE * n * p + _ROW * n
             costs["newton"] = copy + (5.0 + min(15.0, 30.0 * few)) * step
+            if entries is None and d < _LOOPED_COLUMNS:
+                costs["newton"] = min(
+                    costs["newton"], _LOOPED_VALUE * n * p + _LOOPED_ROW * n + _LOOPED_PAIR * n * p**2
+                )
     if n_features <= _PRIMAL_COLUMNS and (n >= d or len(costs) == 1):
         one = _PASS_VALUE * stored + _ROW * n + _PASS
         hinge, squared = 25.0 + min(100.0, 900.0 * few), 8.0 + min(30.0, 100.0 * few)

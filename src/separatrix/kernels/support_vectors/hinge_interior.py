@@ -14,69 +14,12 @@ from typing import Any
 import numpy as np
 
 from separatrix.kernels import compiled
-from separatrix.kernels.support_vectors.squared_hinge import factor, substitute
+from separatrix.kernels.support_vectors.by_columns import SUMS, add_gram, add_sums, combined, factor, substitute
 
 # The share of the way to the nearest bound that a step goes, and what is added to a unit diagonal, so that it has a factor.
 _SHARE, _SHIFT = 0.99, 1e-14
 # A gap of this share of the objective that a step does not halve is nothing but rounding.
 _ROUNDING = 1e-9
-# Rows whose products are added up before the next ones are looked at; sums that may be taken in any order.
-_ROWS, _SUMS = 512, {"reassoc", "contract"}
-
-
-@compiled(fastmath=_SUMS, error_model="numpy")
-def _combined(T: Any, v: Any, out: Any) -> None:
-    """out = Tᵀv."""
-    p, n = T.shape
-    out[:] = 0.0
-    for j in range(0, p - 3, 4):
-        a, b, c, d = v[j], v[j + 1], v[j + 2], v[j + 3]
-        first, second, third, fourth = T[j], T[j + 1], T[j + 2], T[j + 3]
-        for i in range(n):
-            out[i] += a * first[i] + b * second[i] + c * third[i] + d * fourth[i]
-    for j in range(p - p % 4, p):
-        a, first = v[j], T[j]
-        for i in range(n):
-            out[i] += a * first[i]
-
-
-@compiled(fastmath=_SUMS, error_model="numpy")
-def _add_sums(T: Any, start: Any, x: Any, count: Any, out: Any) -> None:
-    """out += the first `count` rows of T, from their entry `start` on, times x."""
-    m, stop = len(x), start + len(x)
-    for j in range(0, count - 3, 4):
-        a, b, c, d = 0.0, 0.0, 0.0, 0.0
-        first, second = T[j, start:stop], T[j + 1, start:stop]
-        third, fourth = T[j + 2, start:stop], T[j + 3, start:stop]
-        for i in range(m):
-            a += first[i] * x[i]
-            b += second[i] * x[i]
-            c += third[i] * x[i]
-            d += fourth[i] * x[i]
-        out[j] += a
-        out[j + 1] += b
-        out[j + 2] += c
-        out[j + 3] += d
-    for j in range(count - count % 4, count):
-        a, first = 0.0, T[j, start:stop]
-        for i in range(m):
-            a += first[i] * x[i]
-        out[j] += a
-
-
-@compiled(error_model="numpy")
-def _add_gram(T: Any, weights: Any, H: Any) -> None:
-    """The lower half of T diag(weights) Tᵀ, added to H: in parts of the rows that stay in cache."""
-    p, n = T.shape
-    scaled = np.empty(min(n, _ROWS))
-    for start in range(0, n, _ROWS):
-        m = min(_ROWS, n - start)
-        held = weights[start : start + m]
-        for j in range(p):
-            row = T[j, start : start + m]
-            for i in range(m):
-                scaled[i] = held[i] * row[i]
-            _add_sums(T, start, scaled[:m], j + 1, H[j])
 
 
 @compiled(fastmath={"nnan", "nsz", "reassoc"})
@@ -87,7 +30,7 @@ def _largest(x: Any, least: Any) -> Any:
     return least
 
 
-@compiled(fastmath=_SUMS, error_model="numpy")
+@compiled(fastmath=SUMS, error_model="numpy")
 def _equations(T: Any, signs: Any, state: Any, work: Any, H: Any, force: Any, right: Any) -> None:
     """The lower half of XᵀΘ⁻¹X, Xᵀ(ỹα) and XᵀΘ⁻¹ỹ(1 − m), added to H, `force` and `right`; `held` takes Θ⁻¹."""
     alpha, room, z, q, margins = state
@@ -95,18 +38,18 @@ def _equations(T: Any, signs: Any, state: Any, work: Any, H: Any, force: Any, ri
     for i in range(len(signs)):
         held[i] = 1.0 / (z[i] / alpha[i] + q[i] / room[i])
         s[i], t[i] = signs[i] * alpha[i], signs[i] * (1.0 - margins[i]) * held[i]
-    _add_gram(T, held, H)
-    _add_sums(T, 0, s, len(T), force)
-    _add_sums(T, 0, t, len(T), right)
+    add_gram(T, held, H)
+    add_sums(T, 0, s, len(T), force)
+    add_sums(T, 0, t, len(T), right)
 
 
-@compiled(fastmath=_SUMS, error_model="numpy")
+@compiled(fastmath=SUMS, error_model="numpy")
 def _corrected(T: Any, signs: Any, state: Any, work: Any, turn: Any, mu: Any, right: Any) -> None:
     """What the square of the first direction adds, and the goal for μ by how far it leads; XᵀΘ⁻¹ỹr, to `right`."""
     alpha, room, z, q, margins = state
     held, s, t, r, turns = work
     n, fall = len(signs), 0.0
-    _combined(T, turn, turns)
+    combined(T, turn, turns)
     for i in range(n):
         change = (1.0 - margins[i] - signs[i] * turns[i]) * held[i]
         u, v = change / alpha[i], change / room[i]
@@ -120,16 +63,16 @@ def _corrected(T: Any, signs: Any, state: Any, work: Any, turn: Any, mu: Any, ri
         s[i], t[i] = s[i] + goal / alpha[i], t[i] - goal / room[i]
         r[i] = 1.0 - margins[i] + s[i] + t[i]
         turns[i] = signs[i] * r[i] * held[i]
-    _add_sums(T, 0, turns, len(T), right)
+    add_sums(T, 0, turns, len(T), right)
 
 
-@compiled(fastmath=_SUMS, error_model="numpy")
+@compiled(fastmath=SUMS, error_model="numpy")
 def _stepped(T: Any, signs: Any, price: Any, state: Any, work: Any, turn: Any) -> tuple[Any, Any, Any, Any]:
     """Go along the second direction: its length, Σ αz + Σ (C − α)q and ΣCq after it, ΣC|z − q − m + 1| before it."""
     alpha, room, z, q, margins = state
     held, s, t, r, turns = work
     off = 0.0
-    _combined(T, turn, turns)
+    combined(T, turn, turns)
     for i in range(len(signs)):
         turns[i] *= signs[i]
         change = (r[i] - turns[i]) * held[i]

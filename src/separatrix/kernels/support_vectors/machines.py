@@ -181,7 +181,7 @@ def free_steps(
 
 
 @compiled(error_model="numpy")
-def _solve(
+def solve_machine(
     K: Any,
     rows: Any,
     values: Any,
@@ -288,7 +288,9 @@ def solve_machines(
             else:
                 low[t] = -price[t]
         b, f, e = beta[a:z], scores[a:z], errors[a:z]
-        steps, violation, support = _solve(K, here, values, known, neighbours(here), y, low, high, b, f, size, rule)
+        steps, violation, support = solve_machine(
+            K, here, values, known, neighbours(here), y, low, high, b, f, size, rule
+        )
         weight, largest = 0.0, 0.0
         for t in range(q):
             weight += size[here[t]] * abs(b[t])

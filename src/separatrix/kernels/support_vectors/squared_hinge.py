@@ -21,11 +21,9 @@ import numpy as np
 from separatrix.kernels import compiled
 
 # A step is short enough where the slope along it has risen to no more than this share of what it was, downhill.
-_RISEN, _CUTS = 0.1, 30
+RISEN, _CUTS = 0.1, 30
 # Of the residual of the equations of a step: the loosest and the finest share that is left.
 _LOOSE, _FINE = 0.1, 1e-9
-# What is added to a unit diagonal, so that it has a factor.
-_SHIFT = 1e-14
 
 
 @compiled(inline="always")
@@ -51,7 +49,7 @@ def _slope(rho: Any, theta: Any, step: Any, signs: Any, costs: Any, scores: Any,
 
 
 @compiled()
-def _cut(rho: Any, theta: Any, step: Any, signs: Any, costs: Any, scores: Any, turns: Any, downhill: Any) -> Any:
+def cut(rho: Any, theta: Any, step: Any, signs: Any, costs: Any, scores: Any, turns: Any, downhill: Any) -> Any:
     """How far to go: to the end, unless the slope has turned upwards there by more than `downhill`."""
     t, low, high = 1.0, 0.0, 1.0
     for _ in range(_CUTS):
@@ -151,7 +149,7 @@ def squared_hinge_newton(
             promise -= g[j] * step[j]
         for i in range(n):
             turns[i] = _score(data, indices, indptr[i], indptr[i + 1], step, ones)
-        t = _cut(rho, theta, step, signs, costs, scores, turns, _RISEN * promise)
+        t = cut(rho, theta, step, signs, costs, scores, turns, RISEN * promise)
         for j in range(p):
             theta[j] += t * step[j]
         for i in range(n):
@@ -160,103 +158,3 @@ def squared_hinge_newton(
     for i in range(n):
         alpha[i] = costs[i] * slack[i]
     return steps, products
-
-
-@compiled(fastmath={"reassoc", "contract"})
-def _curvature(A: Any, rho: Any, signs: Any, costs: Any, scores: Any, theta: Any, g: Any, H: Any, alpha: Any) -> Any:
-    """F at θ; g, the lower half of H, and α."""
-    n, p = A.shape
-    value = 0.0
-    for j in range(p):
-        g[j] = rho[j] * theta[j]
-        value += 0.5 * g[j] * theta[j]
-        for k in range(j):
-            H[j, k] = 0.0
-        H[j, j] = rho[j]
-    for i in range(n):
-        short = signs[i] - scores[i]
-        alpha[i] = costs[i] * max(0.0, short * signs[i])
-        if alpha[i] > 0.0:
-            pull = costs[i] * short
-            value += 0.5 * pull * short
-            for j in range(p):
-                x = A[i, j]
-                g[j] -= pull * x
-                x *= costs[i]
-                for k in range(j + 1):
-                    H[j, k] += x * A[i, k]
-    return value
-
-
-@compiled()
-def factor(H: Any, unit: Any, shift: Any) -> bool:
-    """A factor in place of the lower half of H, with a unit diagonal and `shift` added; whether there is one."""
-    p = len(unit)
-    for j in range(p):
-        for k in range(j + 1):
-            total = H[j, k] * unit[j] * unit[k] if k < j else 1.0 + shift
-            for m in range(k):
-                total -= H[j, m] * H[k, m]
-            if k < j:
-                H[j, k] = total / H[k, k]
-            elif total > 0.0:
-                H[j, j] = np.sqrt(total)
-            else:
-                return False
-    return True
-
-
-@compiled()
-def substitute(H: Any, unit: Any, step: Any) -> None:
-    """Hs = s by what `factor` left."""
-    p = len(step)
-    for j in range(p):
-        total = unit[j] * step[j]
-        for m in range(j):
-            total -= H[j, m] * step[m]
-        step[j] = total / H[j, j]
-    for j in range(p - 1, -1, -1):
-        total = step[j]
-        for m in range(j + 1, p):
-            total -= H[m, j] * step[m]
-        step[j] = total / H[j, j]
-    for j in range(p):
-        step[j] *= unit[j]
-
-
-@compiled()
-def squared_hinge_factor(
-    A: Any, rho: Any, signs: Any, costs: Any, tol: Any, most: Any, theta: Any, alpha: Any
-) -> tuple[Any, Any]:
-    """(steps, whether it ended by itself) of one machine on few columns, the last of which is the intercept's, by a factor of
-    H: as `squared_hinge_newton`.
-    """
-    n, p = A.shape
-    scores, turns, g, unit, step = np.zeros(n), np.zeros(n), np.zeros(p), np.zeros(p), np.zeros(p)
-    H, last = np.zeros((p, p)), np.inf
-    for steps in range(most):
-        value, gap = _curvature(A, rho, signs, costs, scores, theta, g, H, alpha), 0.0
-        for j in range(p):
-            gap += 0.5 * g[j] * g[j] / rho[j] if rho[j] > 0.0 else abs(g[j]) * max(1.0, abs(theta[j]))
-        if not gap > tol * value or not value < last:
-            return steps, True
-        last = value
-        for j in range(p):
-            unit[j], step[j] = 1.0 / np.sqrt(H[j, j]) if H[j, j] > 0.0 else 0.0, -g[j]
-        if not factor(H, unit, _SHIFT):
-            return steps, False
-        substitute(H, unit, step)
-        promise = 0.0
-        for j in range(p):
-            promise -= g[j] * step[j]
-        for i in range(n):
-            total = 0.0
-            for j in range(p):
-                total += A[i, j] * step[j]
-            turns[i] = total
-        t = _cut(rho, theta, step, signs, costs, scores, turns, _RISEN * promise)
-        for j in range(p):
-            theta[j] += t * step[j]
-        for i in range(n):
-            scores[i] += t * turns[i]
-    return most, False

@@ -28,6 +28,7 @@ from sklearn.utils import check_random_state
 from separatrix.data import Source
 from separatrix.data.block import Float
 from separatrix.data.source import in_parallel
+from separatrix.dual.at_hand.few_rows import is_on_few_rows, pairs_cost
 from separatrix.dual.at_hand.sparse_machines import stepped, swept
 from separatrix.dual.centred_rows import CentredRows
 from separatrix.dual.crammer_singer import CrammerSinger
@@ -54,6 +55,8 @@ _FINE, _SMALL = 1e-10, 200_000
 _MOVED, _SOME_ROWS = 7e-7, 16
 # Nanoseconds of a sweep for every entry and row; sweeps that are tried whatever other methods take.
 _AN_ENTRY, _A_ROW, _SOME_SWEEPS = 1.0, 8.0, 20
+# Nanoseconds of interior points of a machine below which they are done by the time sweeps are proven.
+_WORTH_SWEEPS = 1e6
 # The share of what other methods take that compiled sweeps save.
 _SAVED = 0.5
 # How much of ‖x‖² may stand against the ridge of the dual where sparse rows have few columns in common.
@@ -251,6 +254,7 @@ class LinearSVC(SparseCoefficients, LinearRule):
         cost = len(pairs) * svm_costs(n, d, self.loss, entries).get(way, 0.0)
         # Few dense rows are done by then, and without compiled code, unless sweeps settle them at once.
         slow = sp.issparse(frame.X) or (way == "interior" and not fine and not is_looped(n, d))
+        few = bool(pairs) and callback is None and is_on_few_rows(pairs[0])
         swift = pairs and callback is None and sp.issparse(frame.X) and frame.X.nnz <= _SMALL
         if swift and compiled_pays_by_now(_SAVED * 1e-9 * cost):
             goal = min(self.tol, _FINE) if fine else self.tol
@@ -258,14 +262,17 @@ class LinearSVC(SparseCoefficients, LinearRule):
                 duals[:] = stepped(pairs, goal, int(self.max_iter), stop)
             elif way == "dual" or pairs[0].power == 1 or _few_sweeps(pairs[0]):
                 most = int(self.max_iter)
-                if way != "dual":
+                if few:
+                    most = _sweeps_worth(pairs_cost(n), n, frame.X.nnz, most)
+                elif way != "dual":
                     most = _sweeps_worth(cost / len(pairs), n, frame.X.nnz, most)
                 duals[:] = swept(pairs, goal, most, seeds(), stop)
         elif (
             pairs
             and way not in ("dual", "conjugate")
+            and frame.gram is None
             and compiled_pays(1e-9 * cost)
-            and (slow or (way == "interior" and pairs[0].has_cheap_slack))
+            and (slow or (way == "interior" and cost > _WORTH_SWEEPS * len(pairs) and pairs[0].has_cheap_slack))
         ):
             settings = (min(self.tol, _FINE) if fine else self.tol, int(self.max_iter))
             duals[0] = pairs[0].try_sweeps(*settings, int(seeds()[0]), stop)
@@ -274,9 +281,10 @@ class LinearSVC(SparseCoefficients, LinearRule):
         elif len(pairs) > 1 and way == "dual" and frame.X.size <= _SMALL:
             duals[:] = try_sweeps(pairs, self.tol, int(self.max_iter), seeds(), stop)
         rest = [at for at, dual in enumerate(duals) if dual is None]
-        if rest and pairs and (way in ("newton", "interior", "conjugate") or frame.gram is not None):
-            asked = (self.tol, int(self.max_iter), stop)
-            optima = near_optima([pairs[at] for at in rest], *asked, fine=fine, conjugate=way == "conjugate")
+        if rest and pairs and (few or way in ("newton", "interior", "conjugate") or frame.gram is not None):
+            asked, alone = (self.tol, int(self.max_iter), stop), way == "dual" and frame.gram is None
+            left = [pairs[at] for at in rest]
+            optima = near_optima(left, *asked, fine=fine, conjugate=way == "conjugate", only_pairs=alone)
             near = dict(zip(rest, optima, strict=False))
 
         def solve(at: int) -> None:
