@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression as Reference
 
-import separatrix.kernels.sparse_newton  # noqa: F401  # loads numba: compiled steps are taken from then on
+import separatrix.kernels.sparse.newton  # noqa: F401  # loads numba: compiled steps are taken from then on
 from separatrix import LogisticRegression
 
 

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from separatrix import as_source
 from separatrix.kernels.gaps import gap_at
 from separatrix.kernels.lines.newton_lines import factor, solve
-from separatrix.kernels.sparse_newton import sparse_derivatives, weighted_size
+from separatrix.kernels.sparse.newton import sparse_derivatives, weighted_size
 from separatrix.objectives.linear_problem import LinearProblem
 from separatrix.solvers.at_hand import row_lines, sparse_newton
 from separatrix.solvers.at_hand.row_lines import LINE_NEWTON

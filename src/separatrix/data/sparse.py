@@ -61,7 +61,7 @@ class _SparseCentred(Centred):
         X = self._X
         if not self._looped:
             return self._by_class(X)
-        from separatrix.kernels.sparse_rows import add_rows_by_class
+        from separatrix.kernels.sparse.rows import add_rows_by_class
 
         sums = np.zeros((self.n_classes, X.shape[1]))
         add_rows_by_class(X.data, X.indices, X.indptr, self._codes, self._weights, sums)
@@ -84,7 +84,7 @@ class _SparseCentred(Centred):
             stored = self._by_class(self._with_data(np.ones_like(X.data)))
             squares, sums = (self._by_class(self._with_data(part)) for part in (np.square(deviation), deviation))
         else:
-            from separatrix.kernels.sparse_rows import add_deviations
+            from separatrix.kernels.sparse.rows import add_deviations
 
             stored, squares, sums = np.zeros((3, *self.mean_high.shape))
             arrays = X.data, X.indices, X.indptr, self._codes, self._weights
@@ -190,7 +190,7 @@ class SparseBlock(StoredBlock):
             product: Float = self._across @ r
             return product
         # SciPy copies a slice of a larger matrix before it transposes it.
-        from separatrix.kernels.sparse_rows import add_transposed, add_transposed_columns
+        from separatrix.kernels.sparse.rows import add_transposed, add_transposed_columns
 
         X, single = self.X, r.size == len(r)
         product = np.zeros(self.shape[1] if single else (self.shape[1], r.shape[1]))
@@ -214,7 +214,7 @@ class SparseBlock(StoredBlock):
     def gram_of(self, which: Codes, weights: Float) -> Float:
         if not self._looped:
             return super().gram_of(which, weights)
-        from separatrix.kernels.sparse_rows import add_gram
+        from separatrix.kernels.sparse.rows import add_gram
 
         place = np.full(self.shape[1], -1, dtype=np.int64)
         place[which] = np.arange(len(which))
@@ -236,7 +236,7 @@ class SparseBlock(StoredBlock):
         return self._looped or (self.X.nnz >= _FEW_ENTRIES and compiled_pays(0.0))
 
     def _curved(self, weights: Float, v: Float, constant: float) -> Float:
-        from separatrix.kernels.sparse_rows import add_curved
+        from separatrix.kernels.sparse.rows import add_curved
 
         product = np.zeros(self.shape[1] + 1)
         X = self.X
@@ -255,7 +255,7 @@ class SparseBlock(StoredBlock):
             return self._summed(each, np.square(self.X.data.astype(np.float64, copy=False)))
         if not self._looped:
             return self._squared().T @ each
-        from separatrix.kernels.sparse_rows import add_squares
+        from separatrix.kernels.sparse.rows import add_squares
 
         squares = np.zeros(self.shape[1])
         add_squares(self.X.data, self.X.indices, self.X.indptr, each, squares)
@@ -301,7 +301,7 @@ class SparseBlock(StoredBlock):
         if not self._looped:
             members = sp.csr_array((weights, (codes, np.arange(self.n))), shape=(n_classes, self.n))
             return (members @ self._double()).toarray()
-        from separatrix.kernels.sparse_rows import add_rows_by_class
+        from separatrix.kernels.sparse.rows import add_rows_by_class
 
         sums = np.zeros((n_classes, self.shape[1]))
         self._least = add_rows_by_class(self.X.data, self.X.indices, self.X.indptr, codes, weights, sums)

@@ -188,7 +188,7 @@ def weighted_gram(X: Any, weights: Float) -> Float:
         rows = X * np.sqrt(weights)[:, None]
         dense: Float = rows.T @ rows  # half the arithmetic of two different factors
         return dense
-    from separatrix.kernels.sparse_rows import add_gram  # numba takes a while to import
+    from separatrix.kernels.sparse.rows import add_gram  # numba takes a while to import
 
     lower = np.zeros((X.shape[1], X.shape[1]))
     add_gram(X.data, X.indices, X.indptr, np.arange(X.shape[1]), weights, lower)

@@ -274,7 +274,7 @@ class RBFKernel(_OfDistance):
         if left is not None and self._near(two, dtype):
             return self.finish(left @ self.right(two, dtype))
         if one.sparse or two.sparse:
-            from separatrix.kernels.sparse_rows import fill_exponents  # numba takes a while to import
+            from separatrix.kernels.sparse.rows import fill_exponents  # numba takes a while to import
 
             exponents = one.dot(two, np.float64)
             fill_exponents(exponents, one.squares(), two.squares(), self.gamma)

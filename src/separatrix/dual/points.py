@@ -95,7 +95,7 @@ class Points:
         size = theirs.shape[0] * theirs.shape[1]
         if size <= _SMALL and theirs.nnz > _FULL * size:
             return np.asarray(mine.astype(dtype, copy=False) @ theirs.toarray().astype(dtype).T)
-        from separatrix.kernels.sparse_rows import fill_dots  # numba takes a while to import
+        from separatrix.kernels.sparse.rows import fill_dots  # numba takes a while to import
 
         columns, out = theirs.tocsc(), np.empty((len(self), len(other)), dtype)
         fill_dots(mine.data, mine.indices, mine.indptr, columns.data, columns.indices, columns.indptr, out)

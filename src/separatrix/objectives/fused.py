@@ -178,7 +178,7 @@ def _sparse_sums(loss: Loss, theta: Float, block: Block, own: Float | None, keep
         return None
     if len(sparse[0][0]) * m < (_FEW_ENTRIES if compiled_pays(0.0) else _ENTRIES):
         return None
-    from separatrix.kernels.sparse_losses import sparse_logistic_pass, sparse_softmax_pass
+    from separatrix.kernels.sparse.losses import sparse_logistic_pass, sparse_softmax_pass
 
     (rows, ones), weights = sparse, _NOTHING if block.weights is None else block.weights
     d, kept = block.shape[1] - ones, block.n if keep else 0
@@ -231,7 +231,7 @@ def fused_curve(direction: Float, block: Block, p: NDArray[np.floating[Any]]) ->
     plain, sparse = block.plain_rows(), block.sparse_rows()
     weights = _NOTHING if block.weights is None else block.weights
     if plain is None:
-        from separatrix.kernels.sparse_losses import sparse_softmax_curve
+        from separatrix.kernels.sparse.losses import sparse_softmax_curve
 
         assert sparse is not None
         rows, ones = sparse

@@ -206,9 +206,8 @@ def direct_costs(n_rows: int, n_features: int, entries: int | None = None, n_sco
         steps = 9.0 * (_FACTOR * n**3 / 3.0 + 3.0 * n**2 + _CALL)
         costs["row_newton"] = _ROWS_GRAM * n**2 * p / 2.0 + steps + (10.0 * n * p if entries is None else copy)
     if n * p <= _AT_HAND_DENSE:
-        costs["small_newton"] = (
-            6.0 * (_IN_REGISTERS * n * p**2 / 2.0 + p**3 / 3.0 + 4.0 * n * p + 40.0 * n + _CALL) + copy
-        )
+        step = _IN_REGISTERS * n * p**2 / 2.0 + p**3 / 3.0 + 4.0 * n * p + 40.0 * n + _CALL
+        costs["small_newton"] = 6.0 * step + copy
     return costs
 
 
@@ -339,9 +338,8 @@ def svm_costs(n_rows: int, n_features: int, loss: str, entries: int | None = Non
             step = hessian + factor + _STEP_VALUE * n * p + _ROW * n
             costs["newton"] = copy + (5.0 + min(15.0, 30.0 * few)) * step
             if entries is None and d < _LOOPED_COLUMNS:
-                costs["newton"] = min(
-                    costs["newton"], _LOOPED_VALUE * n * p + _LOOPED_ROW * n + _LOOPED_PAIR * n * p**2
-                )
+                looped = _LOOPED_VALUE * n * p + _LOOPED_ROW * n + _LOOPED_PAIR * n * p**2
+                costs["newton"] = min(costs["newton"], looped)
     if n_features <= _PRIMAL_COLUMNS and (n >= d or len(costs) == 1):
         one = _PASS_VALUE * stored + _ROW * n + _PASS
         hinge, squared = 25.0 + min(100.0, 900.0 * few), 8.0 + min(30.0, 100.0 * few)

@@ -47,7 +47,7 @@ class _Sparse:
 
     @classmethod
     def of(cls, problem: LinearProblem) -> _Sparse:
-        from separatrix.kernels.sparse_newton import mark  # numba takes a while to import
+        from separatrix.kernels.sparse.newton import mark  # numba takes a while to import
 
         rows = RowsAtHand.of(problem)
         stored = rows.block.sparse_rows()
@@ -87,7 +87,7 @@ def _moved(
     known: bool,
 ) -> SparseState:
     """Where the next steps lead from θ, which is changed; the trace has θ itself already where it is `known`."""
-    from separatrix.kernels.sparse_steps import sparse_steps
+    from separatrix.kernels.sparse.steps import sparse_steps
 
     rows, objective = sparse.rows, problem.objective
     at_once = 1 + _AT_ONCE // (_READ * (1 + len(sparse.arrays[0]) + len(theta)))

@@ -1,6 +1,6 @@
 """Many steps for a logistic regression on sparse rows, and the gaps between them, in one call.
 
-Newton's method with conjugate gradients, whose parts are in sparse_newton.py; before it, where it is asked for, steps of
+Newton's method with conjugate gradients, whose parts are in newton.py; before it, where it is asked for, steps of
 `SWEEPS` sweeps over the dual variables (dual_logistic.py), as long as each lowers the gap to a fraction.
 """
 
@@ -13,8 +13,8 @@ import numpy as np
 from separatrix.kernels import compiled
 from separatrix.kernels.dual_logistic import sweep
 from separatrix.kernels.gaps import gap_at
-from separatrix.kernels.sparse_newton import conjugate_gradients, sparse_derivatives, weighted_size
-from separatrix.kernels.sparse_rows import add_transposed
+from separatrix.kernels.sparse.newton import conjugate_gradients, sparse_derivatives, weighted_size
+from separatrix.kernels.sparse.rows import add_transposed
 
 _HALVINGS, _MOST_PRODUCTS = 40, 200
 # The share of gᵀD⁻¹g that a step may leave: little where the one before left little, since then the model is good.

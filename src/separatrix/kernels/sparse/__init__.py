@@ -1,0 +1,1 @@
+"""Loops over the entries of sparse rows: losses, steps of Newton's method, products."""
