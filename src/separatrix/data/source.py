@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from separatrix.data.block import Block
 from separatrix.data.journal import current_journal, pass_key
 from separatrix.data.workers import Merged, share, threads_here
-from separatrix.settings import one_blas_thread
+from separatrix.settings import config, one_blas_thread
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -318,8 +318,8 @@ class Source(ABC):
         if self.engine is not None:
             self.count_pass()
             total = self.engine.reduce(self, map_fn, merge, rows)
-        elif (piece := self._only_piece(rows)) is not None:  # as `share` has it, which takes as long as a small sum
-            self.count_pass()
+        elif config.threads and (piece := self._only_piece(rows)) is not None:  # a bad number of threads is refused
+            self.count_pass()  # as `share` has it, which takes as long as a small sum
             with np.errstate(invalid="ignore", over="ignore"), one_blas_thread(), self.within_memory():
                 total = map_fn(self._block_of(piece))
         else:
