@@ -65,7 +65,7 @@ def check_classes(stand_in: Any, model: Any) -> None:
         return
     if len(found) == 1:
         raise HandBack("there is one class only")
-    if getattr(stand_in, "solver", "") == "liblinear":
+    if vars(stand_in).get("solver") == "liblinear":
         raise HandBack("there are more than two classes, which solver='liblinear' refuses")
 
 

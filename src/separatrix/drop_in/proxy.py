@@ -14,7 +14,7 @@ from __future__ import annotations
 from abc import ABCMeta
 from collections.abc import Callable
 from copy import deepcopy
-from functools import wraps
+from functools import lru_cache, wraps
 from inspect import getattr_static, isfunction
 from typing import Any
 
@@ -206,20 +206,32 @@ def _reading(name: str, theirs: property) -> Callable[[Any], Any]:
 
 def _get(self: Any, name: str) -> Any:
     """Fitted attributes that ours computes when it is asked for them."""
+    kind: Any = type(self)
+    if name in _named_by(kind):
+        known: Any = next((vars(base)[name] for base in kind.__mro__ if name in vars(base)), None)
+        if hasattr(known, "__get__"):  # it has raised an AttributeError: scikit-learn's, with its reason
+            return known.__get__(self, kind)
     model = self.__dict__.get("separatrix_model_")
-    known: Any = next((vars(base)[name] for base in type(self).__mro__ if name in vars(base)), None)
-    if hasattr(known, "__get__"):  # it has raised an AttributeError: scikit-learn's, with its reason
-        return known.__get__(self, type(self))
     if model is None or not name.endswith("_") or name.startswith("_") or name in vars(model):  # the last: was deleted
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+        raise AttributeError(f"{kind.__name__!r} object has no attribute {name!r}", name=name, obj=self)
     return as_read(name, model, vars(self))
+
+
+@lru_cache(maxsize=256)
+def _named_by(kind: Any) -> frozenset[str]:
+    """What a class and those that it is made of define: scikit-learn asks every copy for several names that they do not."""
+    return frozenset(name for base in kind.__mro__ for name in vars(base))
 
 
 def _set(self: Any, name: str, value: Any) -> None:
     """Attributes that are set after the fit count for ours too; so do parameters, if they are the same there."""
-    model, held = self.separatrix_model_, vars(self).get(name)
+    model = self.separatrix_model_
+    if model is None:
+        object.__setattr__(self, name, value)
+        return
+    held = vars(self).get(name)
     object.__setattr__(self, name, value)
-    if model is not None and name in vars(model) and (name.endswith("_") or vars(model)[name] is held):
+    if name in vars(model) and (name.endswith("_") or vars(model)[name] is held):
         setattr(model, name, value)
 
 

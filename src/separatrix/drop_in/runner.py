@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _show_log()
     accelerate(only=asked.only, without=asked.without)
     if not gc.isenabled():  # by __main__, for the imports
-        gc.freeze()
+        gc.freeze()  # all of it is there until the end; Python's own end looks through what is not set aside, twice
         # Scripts begin with imports of their own, which make many objects and no garbage: look for it less often.
         gc.set_threshold(_OBJECTS)
         gc.enable()
