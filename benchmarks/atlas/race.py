@@ -35,6 +35,7 @@ PATIENCE = 4.0  # a peer may take so many times the best time
 LEAST = 0.3  # and always this long
 STEPS = 2.0  # times the limit of a fit that a climb may take in all
 HOPELESS = 3.0  # a peer so many times slower than the best is not repeated
+LOADED = 2.5  # seconds that a first fit of ours may take with what it compiles, to be judged by its second
 SLOW = 1.0  # seconds after which what is not close to ours is not repeated
 CLOSE = 1.5
 PAUSE = 0.01  # idle BLAS threads spin for some milliseconds
@@ -178,7 +179,7 @@ def _climb(lane: Lane, lanes: list[Lane], track: Track, first: int) -> None:
         try:
             seconds, model = track.run(entrant, rung, lane.limit, "climb")
             value = track.quality.see(model, entrant.aim)
-            if seconds < 0.25:  # the first fit also loads code
+            if seconds < (LOADED if entrant.ours else 0.25):  # the first fit also loads code, or compiles it
                 seconds = min(seconds, track.run(entrant, rung, lane.limit, "climb")[0])
         except CutOff:
             lane.status = CUT
