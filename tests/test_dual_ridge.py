@@ -12,7 +12,7 @@ from sklearn import linear_model as sk
 import separatrix
 from separatrix import Ridge, RidgeClassifier, Status
 from separatrix.solvers import choose_least_squares
-from separatrix.solvers.choose import affordable_steps
+from separatrix.solvers.least_squares.choose import affordable_steps
 from separatrix.solvers.least_squares.normal_equations import solve_ridge
 from separatrix.solvers.least_squares.penalised_metric import penalised_metric
 from separatrix.solvers.least_squares.primal_gradient import expected_steps
@@ -350,3 +350,36 @@ def test_centred_rows_are_solved_from_one_gram_matrix_in_single_precision(
     A, t = A - A.mean(axis=0), t - t.mean()
     u = np.linalg.solve(A @ A.T + alpha * np.eye(len(A)) + np.ones((len(A), len(A))), t)
     np.testing.assert_allclose(model.coef_, A.T @ u, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("scales", [0, 3])
+@pytest.mark.parametrize("alpha", [1e-2, 10.0])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_few_sparse_rows_are_solved_from_the_gram_matrix_of_their_entries(
+    dtype: Any, scales: int, alpha: float, intercept: bool
+) -> None:
+    n, d = 90, 4000
+    rng = np.random.default_rng(scales)
+    X = sp.random(n, d, density=0.005, format="csr", random_state=scales)
+    X = sp.csr_array(X @ sp.diags_array(10.0 ** rng.uniform(-scales, scales, d)), dtype=dtype)
+    assert choose_least_squares(n, d, entries=X.nnz, n_targets=2) == "dual"
+    weights = rng.integers(0, 3, n).astype(float)
+    Y = X.toarray()[:, :2] + rng.standard_normal((n, 2)) + 3.0
+    model = Ridge(alpha, fit_intercept=intercept).fit(X, Y, sample_weight=weights)
+    again = np.repeat(np.arange(n), weights.astype(int))
+    repeated = Ridge(alpha, fit_intercept=intercept).fit(X[again], Y[again])
+    dense = Ridge(alpha, fit_intercept=intercept, solver="gram").fit(
+        X.toarray().astype(float), Y, sample_weight=weights
+    )
+
+    def value(one: Ridge) -> float:
+        left = Y - X.astype(float) @ one.coef_.T.astype(float) - one.intercept_
+        return float(weights @ np.square(left).sum(axis=1) + alpha * np.square(one.coef_.astype(float)).sum())
+
+    certificate, least = model.fit_.certificate, value(dense)
+    assert certificate.kind == "proven" and certificate.gap <= (1e-4 if dtype == np.float32 else 1e-9) * least
+    assert -1e-12 * least <= value(model) - least <= certificate.gap + 1e-12 * least
+    tolerance = {"rtol": 1e-3, "atol": 1e-4} if dtype == np.float32 else {"rtol": 1e-6, "atol": 1e-9}
+    np.testing.assert_allclose(repeated.coef_, model.coef_, **tolerance)
+    np.testing.assert_allclose(dense.coef_, model.coef_, **tolerance)

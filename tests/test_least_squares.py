@@ -825,7 +825,7 @@ def test_conjugate_gradients_reach_the_closed_form(shape: tuple[int, int], inter
 
 
 def test_a_problem_too_large_for_its_gram_matrix_is_iterated(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("separatrix.solvers.choose.GRAM_LIMIT", 3)
+    monkeypatch.setattr("separatrix.solvers.least_squares.choose.GRAM_LIMIT", 3)
     X, y = problem()
     ridge = Ridge(tol=1e-9).fit(X, y)
     assert ridge.solver_ == "cg"

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from separatrix.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from separatrix.solvers.choose import choose_least_squares, choose_solver, choose_svm
+    from separatrix.solvers.choose import choose_solver, choose_svm
+    from separatrix.solvers.least_squares.choose import choose_least_squares
     from separatrix.solvers.method import Method
     from separatrix.solvers.registry import METHODS, minimise
 else:

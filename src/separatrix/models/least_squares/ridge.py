@@ -127,7 +127,7 @@ class Ridge(FromFormula, StepCount, WithPosterior):
         coefficients. The other solvers are exact.
     solver : str, default="auto"
         "gram" (closed form from one pass), "cg" (conjugate gradients: for many rows and many columns), or "auto": the table
-        of `separatrix.solvers.choose.choose_least_squares`. scikit-learn's names are accepted and mean "auto".
+        of `separatrix.solvers.choose_least_squares`. scikit-learn's names are accepted and mean "auto".
     positive : bool, default=False
         Whether all coefficients must be ≥ 0.
     random_state : optional

@@ -15,7 +15,7 @@ from separatrix.models.stopwatch import Stopwatch
 from separatrix.objectives.least_squares import LeastSquares
 from separatrix.result import Fit, Status
 from separatrix.settings import one_blas_thread
-from separatrix.solvers.choose import GRAM_LIMIT, affordable_steps, choose_least_squares
+from separatrix.solvers.least_squares.choose import GRAM_LIMIT, affordable_steps, choose_least_squares
 from separatrix.solvers.least_squares.conjugate_gradient import minimise_ridge
 from separatrix.solvers.least_squares.dual_factor import solve_dual_ridge
 from separatrix.solvers.least_squares.dual_gradient import minimise_dual_ridge
@@ -27,6 +27,7 @@ from separatrix.solvers.least_squares.refinement import refine
 from separatrix.solvers.least_squares.weighted_rows import (
     DenseRows,
     FewDenseRows,
+    FewSparseRows,
     GramRows,
     SparseRows,
     WeightedRows,
@@ -162,7 +163,7 @@ def fit_by_cg(
         found = _fit_by_dual(source, alpha, fit_intercept, tol, steps, watch, dtype, hopeless=steps < most)
         if found is not None and (steps == most or found[2].status is not Status.STALLED):
             return found
-        return _fit_by_dual(source, alpha, fit_intercept, tol, 0, watch, dtype) if array is not None and n < d else None
+        return _fit_by_dual(source, alpha, fit_intercept, tol, 0, watch, dtype) if n < min(d, GRAM_LIMIT) else None
 
     def of_block(block: Block) -> ClassMoments:
         assert block.y is not None
@@ -213,15 +214,16 @@ def _fit_by_dual(
 ) -> tuple[Float, Float, Fit] | None:
     """The same with a bound from the dual, on rows that are in memory; every target has a penalty.
 
-    Without steps the Gram matrix of few dense rows is factored. `hopeless` as for `minimise_dual_ridge`.
+    Without steps the Gram matrix of few rows is factored. `hopeless` as for `minimise_dual_ridge`.
     """
-    kind = SparseRows if source.array() is None else DenseRows if max_iter else FewDenseRows
+    sparse = source.array() is None
+    kind = (SparseRows if sparse else DenseRows) if max_iter else FewSparseRows if sparse else FewDenseRows
     with one_blas_thread():
         rows: WeightedRows = kind(source, fit_intercept)
         target_squares = np.square(rows.targets).sum(axis=0)
         check_targets(target_squares)
         rows.check_sums()
-        if isinstance(rows, FewDenseRows):
+        if isinstance(rows, GramRows):
             rows.check_squares()
             return fit_few_rows(rows, alpha, fit_intercept, watch, dtype)
         of_intercept = partial(_intercept_rounding, rows, fit_intercept, dtype)
