@@ -78,11 +78,8 @@ def _init(problem: LinearProblem, start: Start, budget: Budget) -> NewtonCGState
         return _in_span(problem, span, budget)
     if sample is None or start.near:
         return _state(problem, start.theta, sample)
-    theta, sample = (
-        _on_sample(sample, start.theta, budget),
-        sample.uncopied(),
-    )  # what is kept of all rows takes their room
-    return _state(problem, theta, sample)
+    theta = _on_sample(sample, start.theta, budget)
+    return _state(problem, theta, sample.uncopied())  # what is kept of all rows takes the room of its copies
 
 
 def _state(problem: LinearProblem, theta: Float, sample: Sample | None) -> NewtonCGState:
