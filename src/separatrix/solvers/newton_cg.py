@@ -79,7 +79,8 @@ def _init(problem: LinearProblem, start: Start, budget: Budget) -> NewtonCGState
     if sample is None or start.near:
         return _state(problem, start.theta, sample)
     theta = _on_sample(sample, start.theta, budget)
-    return _state(problem, theta, sample.uncopied())  # what is kept of all rows takes the room of its copies
+    sample = sample.uncopied()  # what is kept of all rows takes the room of its copies
+    return _state(problem, theta, sample)
 
 
 def _state(problem: LinearProblem, theta: Float, sample: Sample | None) -> NewtonCGState:
