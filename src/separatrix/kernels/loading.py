@@ -2,7 +2,7 @@
 
 Before numba loads a loop from its cache it reads every declaration of what it could compile, from text to linear algebra, and
 compiles its own functions for counting references; and it imports each module whose functions are part of the loop. That is
-four fifths of a process's first load. A cached loop has all of it linked into it already, but for a few functions whose
+three quarters of a process's first load. A cached loop has all of it linked into it already, but for a few functions whose
 addresses are made known here. What has to be compiled still reads everything: numba's compiler does so on its own.
 """
 
